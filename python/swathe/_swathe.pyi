@@ -67,7 +67,7 @@ class Stores:
         has no objects.
         """
 
-    def check_stripe(self, object: str, deep: bool) -> str:
+    def check_stripe(self, object: str, deep: bool) -> str:  # noqa: A002
         """Return the state of all parts and records of a striped object, as JSON.
 
         Args:
@@ -79,7 +79,7 @@ class Stores:
             NotFoundError, AccessError, SourceError: If it cannot be opened.
         """
 
-    def repair_stripe(self, object: str, deep: bool = True) -> str:
+    def repair_stripe(self, object: str, deep: bool = True) -> str:  # noqa: A002
         """Rebuild the parts and records of a striped object that are not whole.
 
         Returns what was rebuilt and what could not be, as JSON.
@@ -122,7 +122,7 @@ class StoreKind:
     """What kind a store is."""
 
     def __init__(self, root: str, over: list[str] = ...) -> None:
-        """Set the URL of the store, percent-encoded; of a striped store also those of its places."""
+        """Set the URL of the store, percent-encoded; of a striped store also its servers'."""
 
     @property
     def is_local(self) -> bool:

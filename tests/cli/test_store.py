@@ -19,7 +19,13 @@ from swathe.cli import output
 from tests.support.fits_frames import SWATHE, ProgramRun, Runner
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
-SURVEY = {"name": "survey", "url": "https://archive.example/dr17", "tier": "lan", "options": {}}
+SURVEY = {
+    "name": "survey",
+    "url": "https://archive.example/dr17",
+    "tier": "lan",
+    "options": {},
+    "over": [],
+}
 
 
 Run = Callable[..., ProgramRun]
@@ -36,7 +42,7 @@ def test_add_list_show_remove(run: Run) -> None:
     assert run("add survey https://Archive.example/dr17/ --json").json == SURVEY
     options = "--option anonymous=True --option endpoint=http://host:9000/"
     kept = {"anonymous": "true", "endpoint": "http://host:9000"}
-    lake = {"name": "lake", "url": "s3://bucket/x", "tier": "wan", "options": kept}
+    lake = {"name": "lake", "url": "s3://bucket/x", "tier": "wan", "options": kept, "over": []}
     assert run(f"add lake s3://bucket/x --tier wan {options} --json").json == lake
     assert run("list --json").json == {"stores": [lake, SURVEY]}
     nothing = {"host": this_host(), "probed_at": None, "profile": None}

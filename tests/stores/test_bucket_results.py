@@ -464,7 +464,7 @@ def test_a_job_that_cannot_put_its_results_says_so_and_is_resumed(
         ("lake", "results.store: expected NAME:prefix, a store and a folder in it, found 'lake'"),
         ("lake:../x", "results.store: expected NAME:prefix"),
         ("lake:a//b", "results.store: expected NAME:prefix"),
-        ("web:x", "results.store: expected a store to write to, a folder or a bucket"),
+        ("web:x", "results.store: expected a store to write to, a folder, a bucket or"),
         ("away:x", "results.store: away:x: cannot write to it: "),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import random
@@ -22,6 +23,7 @@ from swathe.stores.filesystem import SwatheFileSystem
 from swathe.stores.listing import ListedObject
 from tests.support import servers
 from tests.support.fits_frames import Runner, contents, noise
+from tests.support.stripes import add_stripe
 from tests.support.webdav_server import webdav
 
 
@@ -101,6 +103,35 @@ class TestPutOnServer(WebDav, abstract.AbstractPutTests):  # type: ignore[misc]
 
 @pytest.mark.more
 class TestOpenOnServer(WebDav, abstract.AbstractOpenTests, abstract.AbstractPipeTests):  # type: ignore[misc]
+    pass
+
+
+class Striped(Fixtures):
+    """The same on a striped store of five folders."""
+
+    @pytest.fixture
+    def fs(self, run: Runner, tmp_path: Path) -> SwatheFileSystem:
+        add_stripe(tmp_path)
+        SwatheFileSystem.clear_instance_cache()
+        return swathe.fs()
+
+
+@pytest.mark.more
+class TestCopyOnStripe(Striped, abstract.AbstractCopyTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.more
+class TestGetFromStripe(Striped, abstract.AbstractGetTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.more
+class TestPutOnStripe(Striped, abstract.AbstractPutTests):  # type: ignore[misc]
+    pass
+
+
+class TestOpenOnStripe(Striped, abstract.AbstractOpenTests, abstract.AbstractPipeTests):  # type: ignore[misc]
     pass
 
 
@@ -227,6 +258,39 @@ def test_a_transaction_writes_all_or_nothing(folder: Path) -> None:
         fs.pipe("wide/b", b"2")
         assert list(folder.iterdir()) == []
     assert fs.find("wide") == ["wide/a", "wide/b"]
+
+
+@pytest.mark.parametrize("mode", ["w", "wt", "x", "wb"])
+def test_after_an_error_no_half_is_written(folder: Path, mode: str) -> None:
+    fs, text = swathe.fs(), "half" if "b" not in mode else b"half"
+    with pytest.raises(RuntimeError, match="on purpose"), fs.open("wide/a", mode) as file:
+        file.write(text)
+        raise RuntimeError("on purpose")
+    assert list(folder.iterdir()) == []
+    with fs.transaction:
+        with pytest.raises(RuntimeError), fs.open("wide/a", mode) as file:
+            file.write(text)
+            raise RuntimeError
+        fs.pipe("wide/b", b"whole")
+    assert [path.name for path in folder.iterdir()] == ["b"]
+
+
+def test_a_text_has_its_encoding(folder: Path) -> None:
+    fs = swathe.fs()
+    with fs.open("wide/a", "w", encoding="latin-1", newline="\r\n") as file:
+        assert isinstance(file, io.TextIOWrapper)
+        print("ü", file=file)
+    assert (folder / "a").read_bytes() == b"\xfc\r\n"
+    with fs.open("wide/a", "r", encoding="latin-1") as file:
+        assert file.read() == "ü\n"
+    file = fs.open("wide/b", "w")
+    file.write("closed without with")
+    file.close()
+    assert (folder / "b").read_text() == "closed without with"
+    with pytest.raises(FileExistsError):
+        fs.open("wide/b", "x")
+    with pytest.raises(NotImplementedError, match="expected mode rb, wb or xb"):
+        fs.open("wide/b", "a")
 
 
 def test_an_open_file_is_of_one_version(folder: Path) -> None:

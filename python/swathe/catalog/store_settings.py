@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from itertools import combinations
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import quote, unquote, urlsplit
 
 from swathe._swathe import StoreKind, store_key
 from swathe.core.errors import StoreSettingsError
+from swathe.core.format import KIB, MIB
 from swathe.core.value_errors import short_text
 
+STRIPE_URL = "striped:"
+"""The URL of a striped store as users write it; the catalogue has `striped://NAME`."""
+MOST_SERVERS = 32
+DEFAULT_PARITY, DEFAULT_BLOCK_BYTES = 1, MIB
+LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 4 * KIB, 64 * MIB
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 Tier: TypeAlias = Literal["local", "lan", "wan", "tape"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -36,6 +43,8 @@ OPTIONS = (
 unsigned, the HTTP door of a root:// store, the file with a bearer token, the object that a probe
 reads, further folders that links within a folder may lead to, and whether requests may share a
 connection of HTTP/2."""
+WEBDAV = {"http": "dav", "https": "davs"}
+"""Schemes by which web servers can be written to."""
 HTTP2 = ("auto", "always", "never")
 """Values of the option http2: over TLS only, also without TLS, not at all."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
@@ -63,13 +72,16 @@ class Store:
         name: letters, digits, `_`, `.` and `-`, starting with a letter; at least two.
         url: its root, without a final slash.
         tier: distance: `local`, `lan`, `wan` or `tape`.
-        options: values of its options, such as `region`.
+        options: values of its options, such as `region`; of a striped store `parity` and
+            `block_bytes`.
+        over: the servers of a striped store, in order; empty for others.
     """
 
     name: str
     url: str
     tier: str
     options: dict[str, str] = field(default_factory=dict)
+    over: list[StripeServer] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -83,7 +95,27 @@ class Store:
     @property
     def kind(self) -> StoreKind:
         """What kind of store it is: a folder, a bucket, a server; whether it can be written to."""
-        return StoreKind(self.url)
+        return StoreKind(self.url, [server.store.url for server in self.over])
+
+    @property
+    def parity(self) -> int:
+        """How many servers of a striped store may be lost; 0 for other stores."""
+        return int(self.options["parity"]) if self.over else 0
+
+
+@dataclass(frozen=True)
+class StripeServer:
+    """A place that holds parts of a striped store.
+
+    Attributes:
+        place: `NAME:prefix/` of a store, or a URL.
+        prefix: its folder in the store; empty for the root.
+        store: the store; the URL is its name, too, if the place is one.
+    """
+
+    place: str
+    prefix: str
+    store: Store
 
 
 def validate_store(
@@ -95,6 +127,8 @@ def validate_store(
         StoreSettingsError: If a setting is invalid or looks like a credential.
     """
     root = root_url(url)
+    if root.startswith(STRIPE_URL):
+        raise StoreSettingsError(f"a striped store: expected the URL {STRIPE_URL}, found {root}")
     if tier is None:
         tier = "local" if StoreKind(root).is_local else "lan"
     if not isinstance(tier, str) or tier not in TIERS:
@@ -103,6 +137,124 @@ def validate_store(
     if "roots" in options and not StoreKind(root).is_local:
         raise StoreSettingsError("the option roots is only for stores that are local folders")
     return Store(validate_name(name), root, tier, options)
+
+
+def validate_stripe(
+    name: str,
+    tier: str | None,
+    options: Mapping[str, str] | None,
+    over: Sequence[StripeServer],
+    parity: int | None = None,
+    block_bytes: int | None = None,
+) -> Store:
+    """Return a striped store from a user's settings.
+
+    Args:
+        name: its name.
+        tier: distance; by default the largest of those of its servers.
+        options: must be empty: options belong to the stores below.
+        over: its servers.
+        parity: number of servers that may be lost; by default 1.
+        block_bytes: size of a block; by default 1 MiB.
+
+    Raises:
+        StoreSettingsError: If a setting is invalid, there are too few or too many servers, or two
+            of them are one place.
+    """
+    if options:
+        raise StoreSettingsError(
+            f"options of a striped store: expected none, found {', '.join(options)}; give them to "
+            "the stores below it"
+        )
+    parity = DEFAULT_PARITY if parity is None else parity
+    block_bytes = DEFAULT_BLOCK_BYTES if block_bytes is None else block_bytes
+    if not _is_whole(parity) or not 0 <= parity < MOST_SERVERS:
+        raise StoreSettingsError(
+            f"parity: expected 0 to {MOST_SERVERS - 1}, found {short_text(parity)}"
+        )
+    if not 1 + parity <= len(over) <= MOST_SERVERS:
+        raise StoreSettingsError(
+            f"a striped store with parity {parity}: expected {1 + parity} to {MOST_SERVERS} "
+            f"servers, found {len(over)}"
+        )
+    if (
+        not _is_whole(block_bytes)
+        or not LEAST_BLOCK_BYTES <= block_bytes <= MOST_BLOCK_BYTES
+        or block_bytes % LEAST_BLOCK_BYTES
+    ):
+        raise StoreSettingsError(
+            f"block: expected a multiple of {LEAST_BLOCK_BYTES:,} up to {MOST_BLOCK_BYTES:,} "
+            f"bytes, found {short_text(block_bytes)}"
+        )
+    for one, other in combinations(over, 2):
+        ours, theirs = _location(one), _location(other)
+        if ours.startswith(theirs) or theirs.startswith(ours):
+            raise StoreSettingsError(
+                f"a striped store: expected servers apart from each other, found {one.place} and "
+                f"{other.place}, of which one is in the other"
+            )
+    tiers = tuple(server.store.tier for server in over)
+    if tier is None:
+        tier = max(tiers, key=TIERS.index)
+    if tier not in TIERS:
+        raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {short_text(tier)}")
+    settings = {"parity": str(parity), "block_bytes": str(block_bytes)}
+    return Store(validate_name(name), f"{STRIPE_URL}//{name}", tier, settings, list(over))
+
+
+def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
+    """Return the server that a user names.
+
+    Args:
+        place: `NAME`, `NAME:prefix`, an absolute path or a URL. A web server given by its URL is
+            taken for a WebDAV server.
+        store_of: function that returns the store of a name.
+
+    Raises:
+        NoSuchStoreError: If there is no store of this name.
+        StoreSettingsError: If the URL or the prefix is invalid, or the store is striped itself.
+    """
+    if place.startswith("/") or "://" in place:
+        root = root_url(place)
+        scheme, _, rest = root.partition("://")
+        if root.startswith(STRIPE_URL):
+            raise _striped_below(root)
+        root = f"{WEBDAV.get(scheme, scheme)}://{rest}"
+        tier = "local" if StoreKind(root).is_local else "lan"
+        return StripeServer(root, "", Store(root, root, tier))
+    name, _, prefix = place.partition(":")
+    prefix = prefix.rstrip("/")
+    if prefix and (
+        any(part in ("", ".", "..") for part in prefix.split("/"))
+        or not prefix.isprintable()
+        or len(prefix) > LONGEST_TEXT
+    ):
+        raise StoreSettingsError(
+            f"a server of a striped store: expected NAME:prefix, found {place[:200]!r}"
+        )
+    store = store_of(name)
+    if store.over:
+        raise _striped_below(name)
+    return StripeServer(f"{name}:{prefix}{'/' if prefix else ''}", prefix, store)
+
+
+def _striped_below(name: str) -> StoreSettingsError:
+    return StoreSettingsError(
+        f"a striped store over {name!r}: expected stores that are not striped themselves"
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _location(server: StripeServer) -> str:
+    """Return one text for a place, whichever name it has; it ends in a slash."""
+    folder = server.store.kind.local_path
+    if folder is not None:
+        return f"{os.path.realpath(folder / server.prefix).rstrip('/')}/"
+    scheme, _, rest = server.store.key.partition("://")
+    return f"{WEBDAV.get(scheme, scheme)}://{rest}/{server.prefix}".rstrip("/") + "/"
 
 
 def validate_name(name: str) -> str:
@@ -117,7 +269,7 @@ def validate_name(name: str) -> str:
             f"a letter (one letter alone would be a drive of Windows in NAME:path); not "
             f"{name[:LONGEST_NAME]!r}"
         )
-    if name.lower() in SCHEMES:
+    if name.lower() in (*SCHEMES, STRIPE_URL.rstrip(":")):
         raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")
     return name
 
@@ -140,8 +292,10 @@ def root_url(url: str | os.PathLike[str]) -> str:
 def _root_url(text: str) -> str:
     if text.startswith("/"):
         return _file_url(text)
-    scheme, colon, _rest = text.partition("://")
+    scheme, colon, rest = text.partition("://")
     scheme = scheme.lower()
+    if f"{scheme}:" == STRIPE_URL and NAME.fullmatch(rest):
+        return f"{STRIPE_URL}//{rest}"
     if not colon or scheme not in SCHEMES:
         _refuse_secrets_of(text)
         what = f"{scheme[:20]}:// is not a known scheme" if colon else "this is neither"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.store_settings import Store, validate_store
+from swathe.catalog.store_settings import (
+    STRIPE_URL,
+    Store,
+    find_server,
+    validate_store,
+    validate_stripe,
+)
 from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
 from swathe.core.errors import NoSuchStoreError, StoreSettingsError
+
+OVER = "over"
+"""Key of the servers of a striped store, beside its options."""
 
 
 class Stores(Database):
@@ -23,25 +33,48 @@ class Stores(Database):
         url: str,
         tier: str | None = None,
         options: Mapping[str, str] | None = None,
+        *,
+        over: Sequence[str] = (),
+        parity: int | None = None,
+        block_bytes: int | None = None,
     ) -> Store:
         """Add a store. Without a tier, files are `local` and all else is `lan`.
 
         Returns the stored form: a normalised URL, and an absolute path as a `file://` URL.
 
+        Args:
+            name: its name.
+            url: its root; `striped:` for a striped store.
+            tier: distance; of a striped store by default the largest of those of its servers.
+            options: options by name.
+            over: servers of a striped store: `NAME`, `NAME:prefix`, paths or URLs.
+            parity: number of servers of a striped store that may be lost; by default 1.
+            block_bytes: size of a block of a striped store; by default 1 MiB.
+
         Raises:
             StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
                 taken.
+            NoSuchStoreError: If a striped store is over a store that does not exist.
             CatalogError: If the database cannot be written.
         """
-        store = validate_store(name, url, tier, options)
-        row = StoreRow(
-            name=store.name,
-            url=store.url,
-            tier=store.tier,
-            options=store.options,
-            added_at=datetime.now(UTC),
-        )
+        is_striped = url.rstrip("/").lower() == STRIPE_URL
+        if not is_striped and (over or parity is not None or block_bytes is not None):
+            raise StoreSettingsError(
+                f"over, parity and block are only for stores with the URL {STRIPE_URL}"
+            )
+        store = None if is_striped else validate_store(name, url, tier, options)
         with self._writing() as session:
+            if store is None:
+                find = _finder(session, lock=True)
+                servers = [find_server(place, find) for place in over]
+                store = validate_stripe(name, tier, options, servers, parity, block_bytes)
+            row = StoreRow(
+                name=store.name,
+                url=store.url,
+                tier=store.tier,
+                options=store.options | _over_option(store),
+                added_at=datetime.now(UTC),
+            )
             session.add(row)
             try:
                 session.flush()
@@ -52,9 +85,15 @@ class Stores(Database):
     def stores(self) -> list[Store]:
         """Return all stores, by name."""
         with self._reading() as session:
-            rows = [_store(row) for row in session.scalars(select(StoreRow))]
-        # Databases differ in their sort order.
-        return sorted(rows, key=lambda store: store.name)
+            rows = {row.name: row for row in session.scalars(select(StoreRow))}
+
+            def find(name: str) -> Store:
+                if (row := rows.get(name)) is None:
+                    raise _no_such(name)
+                return _store(row, find)
+
+            # Databases differ in their sort order.
+            return [find(name) for name in sorted(rows)]
 
     def store(self, name: str) -> Store:
         """Return the store of a name.
@@ -63,17 +102,14 @@ class Stores(Database):
             NoSuchStoreError: If there is no such store.
         """
         with self._reading() as session:
-            row = session.scalar(select(StoreRow).where(StoreRow.name == name))
-            if row is None:
-                raise _no_such(name)
-            return _store(row)
+            return _finder(session)(name)
 
     def remove_store(self, name: str) -> None:
         """Remove a store's name; measurements stay, as they belong to its URL.
 
         Raises:
             NoSuchStoreError: If there is no such store.
-            StoreSettingsError: If it contains a dataset.
+            StoreSettingsError: If it contains a dataset, or parts of a striped store.
         """
         dataset_query = (
             select(DatasetRow.name)
@@ -94,10 +130,42 @@ class Stores(Database):
             )
             if result.first() is None:
                 raise _no_such(name)
+            # Asked after the removal: who adds a striped store holds the row of each server.
+            for row in session.scalars(select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))):
+                if name in {place.partition(":")[0] for place in _places(row)}:
+                    raise StoreSettingsError(
+                        f"the striped store {row.name!r} has parts in the store {name!r}; "
+                        f"first: swathe store remove {row.name}"
+                    )
 
 
-def _store(row: StoreRow) -> Store:
-    return Store(row.name, row.url, row.tier, dict(row.options))
+def _finder(session: Session, lock: bool = False) -> Callable[[str], Store]:
+    """Return a function that reads the store of a name; with `lock` it stays until the end."""
+
+    def find(name: str) -> Store:
+        query = select(StoreRow).where(StoreRow.name == name)
+        row = session.scalar(query.with_for_update(read=True) if lock else query)
+        if row is None:
+            raise _no_such(name)
+        return _store(row, find)
+
+    return find
+
+
+def _store(row: StoreRow, find: Callable[[str], Store]) -> Store:
+    """Return a store, with the stores below it as `find` returns them."""
+    over = [find_server(place, find) for place in _places(row)]
+    options = {name: value for name, value in row.options.items() if name != OVER}
+    return Store(row.name, row.url, row.tier, options, over)
+
+
+def _places(row: StoreRow) -> list[str]:
+    """Return the servers of a striped store as the catalogue has them."""
+    return list(row.options.get(OVER, ()))
+
+
+def _over_option(store: Store) -> dict[str, list[str]]:
+    return {OVER: [server.place for server in store.over]} if store.over else {}
 
 
 def _no_such(name: str) -> NoSuchStoreError:

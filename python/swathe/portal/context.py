@@ -69,7 +69,7 @@ class Portal:
 
     def place_of(self, store: Store, user: User | None) -> str:
         """Return the URL of a store; empty for a local folder if the user may not see paths."""
-        return store.url if self.sees_all(user) or not store.kind.is_local else ""
+        return store.url if self.sees_all(user) or store.kind.local_path is None else ""
 
     def pool_status(self, user: User | None) -> PoolStatus:
         """Return the part of the pool's state that a user may see, with the last error."""

@@ -64,7 +64,7 @@ class Sources:
         is_root = all(part in ("", ".") for part in parts)
         if ".." in parts or path.startswith("//") or is_root:
             raise AccessError(f"{file[:200]}: expected a path in the store {name}")
-        if store.kind.is_local:
+        if store.kind.local_path is not None:
             # A missing file is reported later.
             folders = folders_of(store.url, store.options)
             if not is_within(os.path.join(folders[0], path.lstrip("/")), folders):

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
         remove_objects,
         stat_object,
     )
+    from swathe.stores.stripe_plan import StripePlan, plan_stripe
+    from swathe.stores.stripes import (
+        CheckReport,
+        RepairReport,
+        StripeStatus,
+        check_stripes,
+        rebalance_stripes,
+        repair_stripes,
+        stripe_status,
+    )
 
 _OBJECTS = (
     "CopyReport",
@@ -30,20 +40,38 @@ _OBJECTS = (
     "remove_objects",
     "stat_object",
 )
+_STRIPES = (
+    "CheckReport",
+    "RepairReport",
+    "StripeStatus",
+    "check_stripes",
+    "rebalance_stripes",
+    "repair_stripes",
+    "stripe_status",
+)
 __all__ = [
+    "CheckReport",
     "CopyReport",
     "MeasuredStore",
     "ObjectStatus",
+    "RepairReport",
     "Store",
+    "StripePlan",
+    "StripeStatus",
     "add",
+    "check_stripes",
     "copy_objects",
     "list",
     "list_folder",
     "list_objects",
+    "plan_stripe",
+    "rebalance_stripes",
     "remove",
     "remove_objects",
+    "repair_stripes",
     "show",
     "stat_object",
+    "stripe_status",
 ]
 
 __getattr__ = lazy_names(
@@ -54,6 +82,8 @@ __getattr__ = lazy_names(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),
         **dict.fromkeys(_OBJECTS, "swathe.stores.objects"),
+        **dict.fromkeys(_STRIPES, "swathe.stores.stripes"),
+        **dict.fromkeys(("StripePlan", "plan_stripe"), "swathe.stores.stripe_plan"),
     },
 )
 

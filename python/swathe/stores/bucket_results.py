@@ -73,9 +73,10 @@ def result_store_by_name(catalog: Catalog, text: str, scratch: Path | None) -> R
     store = catalog.store(name)
     if (folder := store.kind.local_path) is not None:
         return Folder(folder / prefix)
-    if not store.kind.is_bucket:
+    if not (store.kind.is_bucket or store.over):
         raise OutputError(
-            f"expected a store to write to, a folder or a bucket; found {name!r}, {store.url}"
+            f"expected a store to write to, a folder, a bucket or a striped store; found {name!r}, "
+            f"{store.url}"
         )
     bucket = Bucket(store, prefix, _temporary() if scratch is None else scratch)
     bucket.check()

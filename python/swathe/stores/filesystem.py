@@ -6,6 +6,7 @@ every store with Swathe's credentials, retries, measured costs and verified copi
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 READ_BYTES = 64 << 20
 """Most bytes that the engine returns at once."""
+TEXT_OPTIONS = ("encoding", "errors", "newline")
+"""Options of files opened as text."""
 OBJECTS_AT_ONCE = 16
 """Objects from which `cat_ranges` reads at the same time."""
 
@@ -197,6 +200,13 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             for future in [threads.submit(read, *each) for each in of_path.items()]:
                 future.result()
         return results
+
+    def open(self, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> Any:
+        """Open an object, as fsspec has it; of a text, too, nothing is written after an error."""
+        if "b" in mode or "r" in mode:
+            return super().open(path, mode, *args, **kwargs)
+        text = {name: kwargs.pop(name) for name in TEXT_OPTIONS if name in kwargs}
+        return _TextFile(self.open(path, f"{mode.replace('t', '')}b", *args, **kwargs), **text)
 
     def _open(
         self,
@@ -401,6 +411,20 @@ class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no t
         if self._content is not None:
             self._content.close()
             self._content = None
+
+
+class _TextFile(io.TextIOWrapper):
+    """A text that is written whole when it is closed."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Close it; after an error nothing is written."""
+        file = self.buffer
+        if kind is None or not isinstance(file, SwatheFile):
+            self.close()
+            return
+        file.autocommit = False
+        self.close()
+        file.discard()
 
 
 def fs() -> SwatheFileSystem:

@@ -23,11 +23,15 @@ def folders_of(url: str, options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def store_folders(stores: Iterable[Store]) -> dict[str, str]:
-    """Return the folders of all local stores, and which store each belongs to."""
+    """Return the folders of all local stores, also below striped ones, and whose each is."""
+    all_stores = list(stores)
+    # A store's own name counts, also where a striped store is over it.
+    owners = [(server.store, store.name) for store in all_stores for server in store.over]
+    owners += [(store, store.name) for store in all_stores]
     return {
-        folder: f"the store {store.name!r}"
-        for store in stores
-        if store.kind.is_local
+        folder: f"the store {name!r}"
+        for store, name in owners
+        if store.kind.local_path is not None
         for folder in folders_of(store.url, store.options)
     }
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swathe.core.argument_checks import check_text
+from swathe.core.argument_checks import check_text, check_texts
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from swathe.catalog import Catalog, ProfileRecord, Store
+
+LOCAL = ("/", "./", "../", "~")
+"""Beginnings of servers of a striped store that are folders."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,14 @@ class MeasuredStore:
 
 
 def add(
-    name: str, url: str, *, tier: str | None = None, options: Mapping[str, str] | None = None
+    name: str,
+    url: str,
+    *,
+    tier: str | None = None,
+    options: Mapping[str, str] | None = None,
+    over: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    parity: int | None = None,
+    block_bytes: int | None = None,
 ) -> Store:
     """Add a store to the catalogue. Its objects are then `NAME:path` everywhere.
 
@@ -43,14 +54,22 @@ def add(
     Example:
         >>> swathe.stores.add("survey", "https://archive.example/dr17")
         >>> swathe.cut("survey:frame-000001.fit.gz", box=(0, 0, 100, 100))
+        >>> swathe.stores.add("wide", "striped:", over=["disk1", "lake:parts"], parity=1)
 
     Args:
         name: at least two of letters, digits, `_`, `.` and `-`.
         url: root of the store: a folder, or `file`, `http(s)`, `s3`, `gs`, `az`, `root(s)`,
-            `dav(s)://...`. A relative folder is taken from the working folder.
-        tier: `local`, `lan`, `wan` or `tape`; by default `local` for folders, `lan` for others.
+            `dav(s)://...`; `striped:` for a striped store. A relative folder is taken from the
+            working folder.
+        tier: `local`, `lan`, `wan` or `tape`; by default `local` for folders, `lan` for others,
+            and for a striped store the largest of those of its servers.
         options: options of the store, such as `endpoint`, `region`, `probe_object`; see
             `swathe store add --help`.
+        over: servers of a striped store: `NAME` or `NAME:prefix` of a store, a URL or a folder. A
+            web server, `http(s)://`, is taken for a WebDAV server.
+        parity: number of servers of a striped store that may be lost; by default 1. With 0 the
+            loss of one server is the loss of all objects.
+        block_bytes: size of a block of a striped store, bytes; by default 1 MiB.
 
     Returns:
         The store as it is recorded, with its URL in standard form.
@@ -58,15 +77,36 @@ def add(
     Raises:
         StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
             taken.
+        NoSuchStoreError: If a striped store is over a store that does not exist.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
+    from swathe.catalog.store_settings import STRIPE_URL
 
     check_text("name", name)
     check_text("url", url)
-    root = url if "://" in url else str(Path(url).expanduser().absolute())
+    places = check_texts("over", [os.fspath(each) for each in _as_list(over)])
+    root = url if "://" in url or url.lower() == STRIPE_URL else _absolute(url)
     with Catalog.open() as catalog:
-        return catalog.add_store(name, root, tier, options)
+        return catalog.add_store(
+            name,
+            root,
+            tier,
+            options,
+            over=[_absolute(each) if each.startswith(LOCAL) else each for each in places],
+            parity=parity,
+            block_bytes=block_bytes,
+        )
+
+
+def _as_list(
+    over: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> Sequence[str | os.PathLike[str]]:
+    return [over] if isinstance(over, str | os.PathLike) else over
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def remove(name: str) -> None:
@@ -77,7 +117,7 @@ def remove(name: str) -> None:
 
     Raises:
         NoSuchStoreError: If there is no such store.
-        StoreSettingsError: If a dataset is in it.
+        StoreSettingsError: If a dataset is in it, or a striped store is over it.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog

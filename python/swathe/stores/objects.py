@@ -109,7 +109,7 @@ class CopyReport:
             self.faults.append(CopyFault(name, kind, reason))
 
 
-class _CopyPair(NamedTuple):
+class CopyPair(NamedTuple):
     """An object, the name of its copy, and its size if a listing gave it."""
 
     source: str
@@ -268,7 +268,7 @@ def copy_objects(
     if not overwrite:
         pairs = _new_of(engine, pairs, resume, count, report)
     if pairs:
-        _copy(engine, pairs, overwrite, count, report, progress)
+        copy_pairs(engine, pairs, overwrite, count, report, progress)
     report.elapsed_s = time.perf_counter() - began_s
     return report
 
@@ -287,11 +287,11 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
         OutputError: If the copy cannot be written.
     """
     store_of(target)
-    engine, pair = _engine(), _CopyPair(source, target)
+    engine, pair = _engine(), CopyPair(source, target)
     _check_targets(engine, [pair])
     report = CopyReport()
     if overwrite or _new_of(engine, [pair], False, 1, report):
-        _copy(engine, [pair], overwrite, 1, report, progress=False)
+        copy_pairs(engine, [pair], overwrite, 1, report, progress=False)
     for fault in report.faults:
         raise getattr(errors, fault.kind)(fault.reason)
 
@@ -356,7 +356,7 @@ def _pairs_of(
     recursive: bool,
     pattern: str | None,
     report: CopyReport,
-) -> list[_CopyPair]:
+) -> list[CopyPair]:
     """Return the objects to copy, with the names of their copies."""
     if target.startswith("file://"):
         # Names of objects are no part of a URL: `%2e%2e%2f` in one is not undone.
@@ -376,7 +376,7 @@ def _pairs_of(
         if not recursive:
             base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
             base = unquote(base) if is_url and "://" in name else base
-            pairs.append(_CopyPair(name, name_below(base) if is_folder else target))
+            pairs.append(CopyPair(name, name_below(base) if is_folder else target))
             continue
         top = _top_of(name)
         for entry in list_objects(name, pattern=pattern):
@@ -390,7 +390,7 @@ def _pairs_of(
                 )
                 report.add_fault(entry.path, "OutputError", reason)
             else:
-                pairs.append(_CopyPair(entry.path, name_below(base), entry.size))
+                pairs.append(CopyPair(entry.path, name_below(base), entry.size))
     return pairs
 
 
@@ -399,7 +399,7 @@ def _local_path(engine: _swathe.Stores, name: str) -> Path | None:
     return engine.local_path(name[:-1] if name.endswith("/") and len(name) > 1 else name)
 
 
-def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
+def _check_targets(engine: _swathe.Stores, pairs: Sequence[CopyPair]) -> None:
     """Check the names of the copies.
 
     Raises:
@@ -415,7 +415,7 @@ def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
         if not engine.is_writable(pair.target):
             raise OutputError(
                 f"{pair.target}: cannot be written: expected a path, or a store that is a folder, "
-                "a bucket, dav(s):// or root://"
+                "a bucket, dav(s):// or root://, or is over such stores"
             )
     targets = filter(None, (engine.local_path(pair.target) for pair in pairs))
     local_sources = (engine.local_path(pair.source) for pair in pairs)
@@ -434,11 +434,11 @@ def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
 
 def _new_of(
     engine: _swathe.Stores,
-    pairs: Sequence[_CopyPair],
+    pairs: Sequence[CopyPair],
     resume: bool,
     threads: int,
     report: CopyReport,
-) -> list[_CopyPair]:
+) -> list[CopyPair]:
     """Return the objects without a copy. The others are skipped if it is whole, else faults.
 
     A store is asked now, since not all refuse to replace an object when it is written.
@@ -459,7 +459,7 @@ def _new_of(
 
 
 def _copy_state(
-    engine: _swathe.Stores, resume: bool, pair: _CopyPair
+    engine: _swathe.Stores, resume: bool, pair: CopyPair
 ) -> Literal["missing", "whole", "other"] | SwatheError:
     """Return what is there under the name of a copy, or why that cannot be told."""
     try:
@@ -478,14 +478,15 @@ def _copy_state(
     return "whole" if size == copy_bytes else "other"
 
 
-def _copy(
+def copy_pairs(
     engine: _swathe.Stores,
-    pairs: Sequence[_CopyPair],
+    pairs: Sequence[CopyPair],
     overwrite: bool,
     threads: int,
     report: CopyReport,
     progress: bool,
 ) -> None:
+    """Copy objects, verify the copies, and add the outcomes to the report."""
     orders = [(pair.source, None, pair.target, overwrite) for pair in pairs]
     copies = _swathe.Copies(orders, threads, engine)
     with progress_bar("copying", progress, len(pairs)) as show:
@@ -498,7 +499,7 @@ def _copy(
 
 def _collect(
     copies: _swathe.Copies,
-    pairs: Sequence[_CopyPair],
+    pairs: Sequence[CopyPair],
     report: CopyReport,
     show: Callable[[int], object],
 ) -> None:

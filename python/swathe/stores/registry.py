@@ -7,7 +7,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -36,8 +36,8 @@ class StoreSnapshot:
 
     Attributes:
         host: machine of the catalogue; its measurements are used for unmeasured hosts.
-        stores: name, root and options of each store. There are no credentials, since a catalogue
-            holds none.
+        stores: name, root and options of each store; of a striped store also the stores below, as
+            `over`. There are no credentials, since a catalogue holds none.
         costs: measured costs by host and key of the store.
         bounds: logarithms of the factors by which 80 of 100 jobs are at most faster and slower, by
             host and key of the store.
@@ -139,11 +139,30 @@ def with_store_names(text: str) -> str:
 
 def to_native(stores: Iterable[Store]) -> _swathe.Stores:
     """Return only these stores, in the engine's form, with assumed costs."""
-    descriptions = [
-        {"name": store.name, "root": _plain(store.url), "options": store.options}
-        for store in stores
-    ]
-    return _swathe.Stores(json.dumps(descriptions))
+    return _swathe.Stores(json.dumps([_to_engine(_description(store)) for store in stores]))
+
+
+def _description(store: Store) -> dict[str, Any]:
+    """Return name, root and options of a store, and the stores below a striped one."""
+    description = {"name": store.name, "root": store.url, "options": store.options}
+    if not store.over:
+        return description
+    over = [{"prefix": each.prefix, "store": _description(each.store)} for each in store.over]
+    return {**description, "over": over}
+
+
+def kind_of(description: Mapping[str, Any]) -> _swathe.StoreKind:
+    """Return the kind of a store of a snapshot."""
+    over = [each["store"]["root"] for each in description.get("over", ())]
+    return _swathe.StoreKind(description["root"], over)
+
+
+def _to_engine(description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a store with roots as the engine writes them."""
+    plain = {**description, "root": _plain(description["root"])}
+    if over := description.get("over"):
+        plain["over"] = [{**each, "store": _to_engine(each["store"])} for each in over]
+    return plain
 
 
 def stores_json() -> str:
@@ -191,10 +210,7 @@ def storages() -> StoreSnapshot:
         for profile in catalog.profiles():
             costs.setdefault(profile.host, {})[profile.root] = profile.costs
             bounds.setdefault(profile.host, {})[profile.root] = _bounds(profile.spread)
-        stores = [
-            {"name": store.name, "root": store.url, "options": store.options}
-            for store in catalog.stores()
-        ]
+        stores = [_description(store) for store in catalog.stores()]
         hosts = {this_host(), *costs}
         compute = {
             host: costs_here for host in hosts if (costs_here := catalog.compute(host)) is not None
@@ -239,18 +255,27 @@ def _load(url: str) -> _CatalogContent:
 def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     """Return stores in the engine's form, as seen from a host."""
     costs, bounds, compute = snapshot.seen_from(host)
-    descriptions = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
+    descriptions = [_to_engine(store) for store in snapshot.stores]
     measurements = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
-    for store in snapshot.stores:
-        root = _plain(store["root"]).removeprefix("file://")
+    for plain_root, name in _named_roots(snapshot.stores):
+        root = plain_root.removeprefix("file://")
         if root:  # an empty root would match every slash
-            names.setdefault(f"{root}/", store["name"])
-            names.setdefault(root, store["name"])
+            names.setdefault(f"{root}/", name)
+            names.setdefault(root, name)
     compute_json = None if compute is None else json.dumps(compute)
     plain_bounds = {_plain(root): of for root, of in bounds.items()}
     stores = _swathe.Stores(json.dumps(descriptions), json.dumps(measurements), compute_json)
     return _CatalogContent(state, stores, names, _any_of(names), plain_bounds, compute_json)
+
+
+def _named_roots(stores: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the root of each store with its name; last of servers known by a striped one only."""
+    for store in stores:
+        yield _plain(store["root"]), store["name"]
+    for store in stores:
+        for server in store.get("over", ()):
+            yield _plain(server["store"]["root"]), store["name"]
 
 
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:

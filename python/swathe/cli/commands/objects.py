@@ -207,6 +207,11 @@ def _copy(
         threads=threads,
         progress=not as_json,
     )
+    show_copies(report, as_json)
+
+
+def show_copies(report: CopyReport, as_json: bool) -> None:
+    """Print what became of copies; the exit code is 1 if one failed."""
     if as_json:
         print_json({**asdict(report), "faults": [each._asdict() for each in report.faults]})
     else:

@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.catalog.store_settings import Tier
+from swathe.catalog.store_settings import LEAST_BLOCK_BYTES, MOST_SERVERS, Tier
 from swathe.cli.options import Json
 from swathe.cli.output import cost_rows, print_json, print_table, print_text, report_wait
+from swathe.cli.units import size_option
 from swathe.core.format import moment_text
 
 if TYPE_CHECKING:
-    from swathe.catalog import ProfileRecord
+    from swathe.catalog import ProfileRecord, Store
 
 app = typer.Typer(help="Register the storages that files are read from.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the store.")]
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over",
+        metavar="SERVER",
+        help="Server of a striped store: NAME or NAME:folder of a store, a folder, or a URL "
+        "(http:// is taken for dav://); may be repeated, up to 32 times.",
+    ),
+]
 
 
 @app.command()
@@ -30,7 +40,8 @@ def add(
     url: Annotated[
         str,
         typer.Argument(
-            help="Root of the store: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://..."
+            help="Root of the store: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://... "
+            "or striped: for one over others."
         ),
     ],
     tier: Annotated[
@@ -48,16 +59,51 @@ def add(
             "never: requests that share a connection).",
         ),
     ] = None,
+    over: Over = None,
+    parity: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=MOST_SERVERS - 1,
+            help="Number of servers of a striped store that may be lost; else 1. With 0 the loss "
+            "of a server is the loss of all objects.",
+        ),
+    ] = None,
+    block: Annotated[
+        int | None,
+        size_option(
+            least_bytes=LEAST_BLOCK_BYTES, help="Size of a block of a striped store; else 1MiB."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Register a store. Credentials are not stored: they stay in the environment."""
+    """Register a store. Credentials are not stored: they stay in the environment.
+
+    A striped store is one store over several: swathe store add wide striped: --over lake
+    --over disk:folder --over dav://host:8430 --parity 1
+    """
     from swathe import stores
 
     options = _options(option or [])
     with report_wait("the catalogue", _is_locked):
-        store = stores.add(name, url, tier=tier, options=options)
+        store = stores.add(
+            name,
+            url,
+            tier=tier,
+            options=options,
+            over=over or (),
+            parity=parity,
+            block_bytes=block,
+        )
+    if store.over and store.parity == 0:
+        typer.echo(
+            "  note: parity 0 is unsafe: the loss of one server is the loss of all objects",
+            err=True,
+        )
     if as_json:
         print_json(asdict(store))
+    elif store.over:
+        print_text(f"{store.name}: {store.url} ({store.tier}) over {_servers_text(store)}")
     else:
         typer.echo(f"{store.name}: {store.url} ({store.tier})")
         if "://" not in url and not Path(url).expanduser().is_dir():
@@ -96,9 +142,7 @@ def list_stores(as_json: Json = False) -> None:
     if as_json:
         print_json({"stores": [asdict(store) for store in records]})
     elif records:
-        rows = [
-            (store.name, store.tier, store.url, _options_text(store.options)) for store in records
-        ]
+        rows = [(store.name, store.tier, store.url, _options_text(store)) for store in records]
         print_table(("name", "tier", "url", "options"), rows)
     else:
         typer.echo("no stores yet; add one: swathe store add NAME URL", err=True)
@@ -128,7 +172,7 @@ def show(
         return
     print_text(f"{store.name}: {store.url} ({store.tier})")
     if store.options:
-        typer.echo(f"  options: {_options_text(store.options)}")
+        print_text(f"  options: {_options_text(store)}")
     typer.echo(
         f"  probed from {costs.host}: {'never' if probed_at is None else moment_text(probed_at)}"
     )
@@ -166,5 +210,10 @@ def _profile_as_dict(profile: ProfileRecord) -> dict[str, Any]:
     }
 
 
-def _options_text(options: dict[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in options.items())
+def _options_text(store: Store) -> str:
+    texts = [f"{name}={value}" for name, value in store.options.items()]
+    return " ".join([*texts, f"over={_servers_text(store)}"] if store.over else texts)
+
+
+def _servers_text(store: Store) -> str:
+    return ",".join(server.place for server in store.over)

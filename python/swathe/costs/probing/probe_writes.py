@@ -42,7 +42,7 @@ class WriteProbe:
         if place.writable is None:
             raise RegionError(
                 f"{place.label}: cannot be written to: expected a local folder, a bucket, or a "
-                "store of dav(s):// or root://"
+                "store of dav(s):// or root://, or of several of these"
             )
         self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"
         self._engine = place.stores or _swathe.Stores("[]")

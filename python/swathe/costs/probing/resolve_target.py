@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.catalog import Catalog, root_url
+from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files
@@ -34,7 +35,7 @@ class ProbeTarget:
         stores: stores needed to find them.
         folder: folder of a local store.
         writable: prefix of objects that can be written; None if the place is neither a folder nor
-            a store of a bucket, of WebDAV or of XRootD.
+            a store of a bucket, of WebDAV, of XRootD or of several of these.
     """
 
     root: str
@@ -48,6 +49,11 @@ class ProbeTarget:
     def is_local(self) -> bool:
         """Check whether the objects are files of this machine."""
         return _swathe.StoreKind(self.root).is_local
+
+    @property
+    def is_striped(self) -> bool:
+        """Check whether the objects lie in parts on several servers."""
+        return self.root.startswith(STRIPE_URL)
 
     @property
     def files(self) -> list[Path]:

@@ -188,7 +188,9 @@ class _ProbeRun:
 
     def _vectors(self) -> VectorStudy | None:
         """Learn how requests for many ranges are answered; None of stores that have none."""
-        if self.place.is_local or _swathe.StoreKind(self.place.root).is_bucket:
+        if self.place.is_striped or self.place.is_local:
+            return None
+        if _swathe.StoreKind(self.place.root).is_bucket:
             return None
         options = self._study_options()
         options["max_time_s"] = min(options["max_time_s"], self._left_s() / 3)
@@ -197,8 +199,8 @@ class _ProbeRun:
         return study
 
     def _study_multiplex(self, costs: Costs) -> MultiplexStudy | None:
-        """Learn how requests on one connection are answered; None of stores that are folders."""
-        if self.place.is_local:
+        """Learn how requests on one connection are answered; None of stores that have none."""
+        if self.place.is_striped or self.place.is_local:
             return None
         study = study_multiplexing(self._largest(), costs, **self._study_options())
         self._count(study.bytes_moved, study.requests)

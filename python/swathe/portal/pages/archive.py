@@ -162,6 +162,10 @@ def store(request: Request, user: Reader, name: str) -> Response:
         plots=True,
         store=record,
         place=portal.place_of(record, user),
+        servers=[
+            each.place if ":" not in each.store.name else portal.place_of(each.store, user)
+            for each in record.over
+        ],
         host=host,
         profile=profile,
         costs=[] if profile is None else list(cost_rows(profile)),

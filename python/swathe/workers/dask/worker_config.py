@@ -11,7 +11,7 @@ import numpy as np
 from swathe._swathe import StoreKind
 from swathe.core.errors import CatalogError
 from swathe.core.host import this_host
-from swathe.stores.registry import STORE_NAME, StoreSnapshot, storages
+from swathe.stores.registry import STORE_NAME, StoreSnapshot, kind_of, storages
 from swathe.workers.dask import worker
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ class WorkerConfig:
 
     def objects(self, batch: Batch) -> dict[str, int]:
         """Return the objects of a batch that workers cache: those on servers."""
-        roots = {store["name"]: store["root"] for store in self._storages.stores}
+        kinds = {store["name"]: kind_of(store) for store in self._storages.stores}
         counts: dict[str, int] = {}
         sources = batch.rows.source.few()
         for source, rows in zip(sources.values, np.bincount(sources.codes).tolist(), strict=True):
             name = source.partition(":")[0]
-            if STORE_NAME.match(source) and not StoreKind(roots.get(name, source)).is_local:
+            if STORE_NAME.match(source) and not (kinds.get(name) or StoreKind(source)).is_local:
                 counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 

@@ -1,0 +1,239 @@
+"""The commands `swathe stripe`: striped stores, their servers and their repair."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from swathe.catalog.store_settings import MOST_SERVERS
+from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_copies
+from swathe.cli.options import Json
+from swathe.cli.output import print_json, print_table, print_text
+from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
+from swathe.stores.objects import THREADS
+from swathe.stores.stripe_plan import DISK_TB
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.stores.objects import CopyFault
+    from swathe.stores.stripe_plan import StripePlan
+    from swathe.stores.stripes import CheckReport, Leftover
+
+app = typer.Typer(help="Check, repair and plan striped stores.", no_args_is_help=True)
+
+Place = Annotated[str, typer.Argument(help="Striped store, or NAME:folder of it.")]
+Deep = Annotated[
+    bool,
+    typer.Option(
+        "--deep", help="Read all parts and verify each block; else compare sizes and versions."
+    ),
+]
+
+
+@app.command()
+def status(
+    name: Annotated[str, typer.Argument(help="Name of the striped store.")], as_json: Json = False
+) -> None:
+    """Show the servers of a striped store: which can be reached, and what they hold."""
+    from swathe import stores
+
+    state = stores.stripe_status(name)
+    if as_json:
+        print_json(asdict(state))
+    else:
+        rows = [
+            (
+                each.server,
+                "reachable" if each.is_reachable else "unreachable",
+                f"{each.parts:,}",
+                f"{each.records:,}",
+                size_text(each.bytes),
+                each.url,
+            )
+            for each in state.servers
+        ]
+        print_table(("server", "state", "parts", "records", "size", "url"), rows)
+        for each in state.servers:
+            if each.why:
+                print_text(f"{each.server}: {each.why}", err=True)
+        typer.echo(
+            f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
+        )
+    if state.lost_count:
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    place: Place,
+    deep: Deep = False,
+    pattern: Pattern = None,
+    threads: Threads = THREADS,
+    as_json: Json = False,
+) -> None:
+    """Check the objects of a striped store. The exit code is 1 if one is not whole."""
+    from swathe import stores
+
+    report = stores.check_stripes(
+        place, deep=deep, pattern=pattern, threads=threads, progress=not as_json
+    )
+    if as_json:
+        print_json({**asdict(report), "faults": [each._asdict() for each in report.faults]})
+    else:
+        _show_check(report)
+    if not report.is_whole:
+        raise typer.Exit(1)
+
+
+def _show_check(report: CheckReport) -> None:
+    for each in report.checks[:SHOWN_FAULTS]:
+        state = "damaged, readable" if each.is_readable else "NOT readable"
+        print_text(f"{each.path}: {state}: {each.reason()}", err=True)
+    _show_faults(report.faults)
+    _show_leftovers(report.leftovers, "that belong to no object: repair --remove-leftovers")
+    parts = [f"checked {count_text(report.objects, 'object')}: {report.whole:,} whole"]
+    if report.damaged:
+        parts.append(f"{report.damaged:,} damaged but readable")
+    if report.lost:
+        parts.append(f"{report.lost:,} not readable")
+    if error_count := report.objects - report.whole - report.damaged - report.lost:
+        parts.append(f"{error_count:,} not checked")
+    typer.echo(f"{', '.join(parts)}; in {seconds_text(report.elapsed_s)}")
+
+
+@app.command()
+def repair(
+    place: Place,
+    deep: Deep = False,
+    remove_leftovers: Annotated[
+        bool,
+        typer.Option(
+            "--remove-leftovers",
+            help="Remove parts that belong to no object, but those of writes of the last day.",
+        ),
+    ] = False,
+    pattern: Pattern = None,
+    threads: Threads = THREADS,
+    as_json: Json = False,
+) -> None:
+    """Make missing, damaged and outdated parts again. Objects that are whole are skipped."""
+    from swathe import stores
+
+    report = stores.repair_stripes(
+        place,
+        deep=deep,
+        remove_leftovers=remove_leftovers,
+        pattern=pattern,
+        threads=threads,
+        progress=not as_json,
+    )
+    if as_json:
+        print_json({**asdict(report), "faults": [each._asdict() for each in report.faults]})
+    else:
+        _show_faults(report.faults)
+        removals = [each for each in report.leftovers if each.is_removed]
+        _show_leftovers(removals, "removed")
+        others = [each for each in report.leftovers if not each.is_removed]
+        _show_leftovers(others, "not removed: less than a day old, or their server refuses")
+        parts = [
+            f"repaired {count_text(report.repairs, 'object')}: "
+            f"{count_text(report.parts, 'part')}, {count_text(report.records, 'record')}, "
+            f"{size_text(report.written_bytes)} written, in {seconds_text(report.elapsed_s)}"
+        ]
+        if report.skipped:
+            parts.append(f"{report.skipped:,} were whole")
+        if report.failed:
+            parts.append(f"{report.failed:,} failed")
+        typer.echo("; ".join(parts))
+    if report.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def rebalance(
+    place: Place, pattern: Pattern = None, threads: Threads = THREADS, as_json: Json = False
+) -> None:
+    """Write objects again that are not on the servers that the store has now."""
+    from swathe import stores
+
+    report = stores.rebalance_stripes(place, pattern=pattern, threads=threads, progress=not as_json)
+    show_copies(report, as_json)
+
+
+@app.command()
+def plan(
+    mb_s: Annotated[float, typer.Option("--mb-s", metavar="MB/S", help="Rate of reading, MB/s.")],
+    tb: Annotated[float, typer.Option("--tb", metavar="TB", help="Size of the objects, TB.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Striped store whose servers are meant; else all measured stores."),
+    ] = None,
+    parity: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=MOST_SERVERS - 1, help="Number of servers that may be lost; else 1."
+        ),
+    ] = None,
+    disk_tb: Annotated[
+        float, typer.Option("--disk-tb", metavar="TB", help="Size of a disk, TB.")
+    ] = DISK_TB,
+    server_price: Annotated[
+        float | None, typer.Option(metavar="PRICE", help="Price of a server without disks.")
+    ] = None,
+    disk_price: Annotated[
+        float | None, typer.Option(metavar="PRICE", help="Price of a disk.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan the servers and disks for a rate and a size, from the probes of stores."""
+    from swathe import stores
+
+    unit_prices = {"server": server_price, "disk": disk_price}
+    prices = {what: price for what, price in unit_prices.items() if price is not None}
+    result = stores.plan_stripe(
+        mb_s, tb, store=name, parity=parity, disk_tb=disk_tb, prices=prices or None
+    )
+    if as_json:
+        print_json(asdict(result))
+    else:
+        _show_plan(result, prices)
+
+
+def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
+    data = result.servers - result.parity
+    stores_text = count_text(len(result.measured), "store")
+    typer.echo(
+        f"{count_text(result.servers, 'server')}, {data} data + {result.parity} parity, each of "
+        f"{rate_text(result.server_bytes_per_s)} (median of {stores_text} measured)"
+    )
+    typer.echo(
+        f"{count_text(result.disks, 'disk')} of {result.disk_tb:g} TB for {result.raw_tb:.4g} TB "
+        "with parity"
+    )
+    losses = count_text(result.parity, "server")
+    typer.echo(
+        f"reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
+        f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}"
+    )
+    if result.store_bytes_per_s is not None:
+        typer.echo(f"the store as it is reads {rate_text(result.store_bytes_per_s)}")
+    if result.price is not None:
+        counts = {"server": result.servers, "disk": result.disks}
+        terms = " + ".join(f"{counts[what]} x {price:,g}" for what, price in prices.items())
+        typer.echo(f"price {terms} = {number_text(result.price)}")
+
+
+def _show_faults(faults: Sequence[CopyFault]) -> None:
+    for fault in faults[:SHOWN_FAULTS]:
+        print_text(f"{fault.name}: {fault.reason}", err=True)
+    if len(faults) > SHOWN_FAULTS:
+        typer.echo(f"and {count_text(len(faults) - SHOWN_FAULTS, 'other')}", err=True)
+
+
+def _show_leftovers(leftovers: Sequence[Leftover], text: str) -> None:
+    if leftovers:
+        size = size_text(sum(each.bytes or 0 for each in leftovers))
+        typer.echo(f"{count_text(len(leftovers), 'part')} of {size} {text}", err=True)

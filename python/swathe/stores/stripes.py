@@ -1,0 +1,533 @@
+"""Striped stores: the state of their servers and objects, repair, rebalance, and plans of new ones.
+
+An object of a striped store is a part on each server, and a record that says how the parts fit
+together. `docs/stripes.md` explains the words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from swathe.core.argument_checks import check_count, check_text
+from swathe.core.errors import OptionError, SourceError, SwatheError
+from swathe.core.progress import progress_bar
+from swathe.stores.listing import UnlistedObject
+from swathe.stores.objects import (
+    MOST_FAULTS,
+    MOST_THREADS,
+    THREADS,
+    CopyFault,
+    CopyPair,
+    CopyReport,
+    copy_pairs,
+    list_objects,
+)
+from swathe.stores.registry import known_stores, to_native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from swathe._swathe import Stores
+    from swathe.catalog import Store
+
+T = TypeVar("T")
+State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
+MENDABLE: tuple[State, ...] = ("missing", "damaged", "outdated")
+"""States of a part or a record that a repair makes whole."""
+
+
+@dataclass(frozen=True)
+class PieceStatus:
+    """The state of a part or of a record on one server.
+
+    Attributes:
+        server: the server, as `NAME:prefix`.
+        state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
+        why: reason, if it is not whole.
+        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
+    """
+
+    server: str
+    state: State
+    why: str | None = None
+    damaged_blocks: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ObjectCheck:
+    """The state of one object.
+
+    Attributes:
+        path: its name, `NAME:path`.
+        size: size in bytes.
+        generation: number of its version.
+        writer: who wrote this version.
+        block_bytes: size of a block.
+        data: number of servers whose parts suffice to read it.
+        parity: number of further servers.
+        parts: its parts.
+        records: its records.
+        is_readable: whether it can be read as it is.
+    """
+
+    path: str
+    size: int
+    generation: int
+    writer: str
+    block_bytes: int
+    data: int
+    parity: int
+    parts: list[PieceStatus]
+    records: list[PieceStatus]
+    is_readable: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Check whether all parts and records are whole."""
+        return not self.faults
+
+    @property
+    def faults(self) -> list[PieceStatus]:
+        """Return the parts and records that are not whole."""
+        return [each for each in (*self.parts, *self.records) if each.state != "whole"]
+
+    def reason(self) -> str:
+        """Return what is not whole, as text."""
+        texts = []
+        for kind, pieces in (("part", self.parts), ("record", self.records)):
+            for each in pieces:
+                if each.state != "whole":
+                    why = f" ({each.why})" if each.why else ""
+                    texts.append(f"{kind} on {each.server} {each.state}{why}")
+        return "; ".join(texts)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A part that belongs to no record.
+
+    Attributes:
+        server: the server.
+        path: its path there.
+        bytes: its size; `None` if the listing does not give it.
+        is_replaced: whether it is of a version that was replaced or removed; else it is of a write
+            that did not end.
+        is_removed: whether it was removed now.
+    """
+
+    server: str
+    path: str
+    bytes: int | None
+    is_replaced: bool
+    is_removed: bool
+
+
+@dataclass
+class CheckReport:
+    """What a check saw.
+
+    Attributes:
+        objects: number of objects checked.
+        whole: number of those that are whole.
+        damaged: number of those that are not whole, but readable.
+        lost: number of those that cannot be read now.
+        checks: those that are not whole; the first 1,000.
+        faults: objects that could not be checked; the first 1,000.
+        leftovers: parts that belong to no object.
+        elapsed_s: seconds that it took.
+    """
+
+    objects: int = 0
+    whole: int = 0
+    damaged: int = 0
+    lost: int = 0
+    checks: list[ObjectCheck] = field(default_factory=list)
+    faults: list[CopyFault] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        """Check whether all objects were checked and are whole."""
+        return self.whole == self.objects and not self.faults
+
+    def _add(self, check: ObjectCheck) -> None:
+        self.objects += 1
+        if check.is_whole:
+            self.whole += 1
+            return
+        if check.is_readable:
+            self.damaged += 1
+        else:
+            self.lost += 1
+        if len(self.checks) < MOST_FAULTS:
+            self.checks.append(check)
+
+
+@dataclass
+class RepairReport:
+    """What a repair did.
+
+    Attributes:
+        skipped: number of objects that were whole.
+        repairs: number of objects that are whole now.
+        failed: number of objects that are not.
+        parts: number of parts made again.
+        records: number of records written again.
+        bytes_read: bytes read.
+        written_bytes: bytes written.
+        leftovers: parts that belonged to no object, and whether each was removed.
+        faults: objects that are not whole, with the reason; the first 1,000.
+        elapsed_s: seconds that it took.
+    """
+
+    skipped: int = 0
+    repairs: int = 0
+    failed: int = 0
+    parts: int = 0
+    records: int = 0
+    bytes_read: int = 0
+    written_bytes: int = 0
+    leftovers: list[Leftover] = field(default_factory=list)
+    faults: list[CopyFault] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    def add_fault(self, name: str, kind: str, reason: str) -> None:
+        """Count an object that is not whole."""
+        self.failed += 1
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(CopyFault(name, kind, reason))
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """A server of a striped store.
+
+    Attributes:
+        server: the server, as `NAME:prefix`.
+        url: its URL.
+        is_reachable: whether it could be listed.
+        why: reason, if it could not.
+        parts: number of parts on it.
+        records: number of records on it.
+        bytes: size of both.
+    """
+
+    server: str
+    url: str
+    is_reachable: bool
+    why: str | None
+    parts: int
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StripeStatus:
+    """The servers of a striped store.
+
+    Attributes:
+        name: name of the store.
+        data: number of servers whose parts suffice to read an object.
+        parity: number of servers that may be lost.
+        block_bytes: size of a block.
+        servers: its servers.
+    """
+
+    name: str
+    data: int
+    parity: int
+    block_bytes: int
+    servers: list[ServerStatus]
+
+    @property
+    def lost_count(self) -> int:
+        """Return the number of servers that cannot be reached."""
+        return sum(not each.is_reachable for each in self.servers)
+
+
+def stripe_status(name: str) -> StripeStatus:
+    """Return the servers of a striped store, by listing each.
+
+    Example:
+        >>> [each.server for each in swathe.stores.stripe_status("wide").servers]
+
+    Args:
+        name: name of the store.
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped.
+    """
+    store, engine = _stripe_of(name)
+    servers = [ServerStatus(**each) for each in json.loads(engine.stripe_servers(store.name))]
+    block_bytes = int(store.options["block_bytes"])
+    width = len(store.over) - store.parity
+    return StripeStatus(store.name, width, store.parity, block_bytes, servers)
+
+
+def check_stripes(
+    place: str,
+    *,
+    deep: bool = False,
+    pattern: str | None = None,
+    threads: int = THREADS,
+    progress: bool = True,
+) -> CheckReport:
+    """Check the objects of a striped store: parts and records on every server.
+
+    Example:
+        >>> swathe.stores.check_stripes("wide", deep=True).is_whole
+
+    Args:
+        place: the store, or `NAME:folder` of it. Parts that belong to no object are reported only
+            for the whole store.
+        deep: whether to read all parts and verify each block; else sizes and versions are compared.
+        pattern: names of objects to check, as `*.fits`.
+        threads: number of objects checked at the same time.
+        progress: whether to show a bar.
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped.
+        NotFoundError, AccessError, SourceError: If it cannot be listed.
+    """
+    began_s = time.perf_counter()
+    store, engine = _stripe_of(place)
+    report = CheckReport()
+    names = _names_of(place, pattern, report.faults)
+    check = _checking(engine, deep)
+    for name, outcome in _each_object("checking", names, check, threads, progress):
+        if isinstance(outcome, SwatheError):
+            report.objects += 1
+            _add_error(report.faults, name, outcome)
+        else:
+            report._add(outcome)
+    if _is_all(place, pattern):
+        report.leftovers = _leftovers(engine, store, remove=False)
+    report.elapsed_s = time.perf_counter() - began_s
+    return report
+
+
+def repair_stripes(
+    place: str,
+    *,
+    deep: bool = False,
+    remove_leftovers: bool = False,
+    pattern: str | None = None,
+    threads: int = THREADS,
+    progress: bool = True,
+) -> RepairReport:
+    """Make parts and records again that are missing, damaged or of an earlier version.
+
+    An object that is whole is skipped, so that a repair that was stopped can be called again. An
+    object that cannot be repaired does not stop the others.
+
+    Example:
+        >>> swathe.stores.repair_stripes("wide").repairs
+
+    Args:
+        place: as in `check_stripes`.
+        deep: whether to read all parts to find damaged blocks; else sizes and versions are
+            compared.
+        remove_leftovers: whether to remove parts that belong to no object: those of versions that
+            were replaced or removed, and those of writes that began a day ago and did not end.
+        pattern: as in `check_stripes`.
+        threads: number of objects repaired at the same time.
+        progress: whether to show a bar.
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped, or `remove_leftovers` is for a part of it.
+        NotFoundError, AccessError, SourceError: If it cannot be listed.
+    """
+    began_s = time.perf_counter()
+    store, engine = _stripe_of(place)
+    if remove_leftovers and not _is_all(place, pattern):
+        raise OptionError(
+            f"remove_leftovers: expected the whole store {store.name}, found a part of it"
+        )
+    report = RepairReport()
+    names = _names_of(place, pattern, report.faults)
+    report.failed = len(report.faults)
+    check = _checking(engine, deep)
+
+    def repair(name: str) -> dict[str, Any] | None:
+        state = check(name)
+        if state.is_whole:
+            return None
+        if not any(each.state in MENDABLE for each in state.faults):
+            raise SourceError(f"{name}: {state.reason()}")
+        return dict(json.loads(engine.repair_stripe(name, deep)))
+
+    for name, outcome in _each_object("repairing", names, repair, threads, progress):
+        if outcome is None:
+            report.skipped += 1
+        elif isinstance(outcome, SwatheError):
+            report.add_fault(name, type(outcome).__name__, str(outcome))
+        else:
+            _add_repair(report, name, outcome)
+    if remove_leftovers:
+        report.leftovers = _leftovers(engine, store, remove=True)
+    report.elapsed_s = time.perf_counter() - began_s
+    return report
+
+
+def _add_repair(report: RepairReport, name: str, outcome: Mapping[str, Any]) -> None:
+    report.parts += len(outcome["rebuilt_parts"])
+    report.records += len(outcome["rebuilt_records"])
+    report.bytes_read += outcome["bytes_read"]
+    report.written_bytes += outcome["bytes_written"]
+    if outcome["failed"]:
+        reasons = "; ".join(f"{each['server']}: {each['why']}" for each in outcome["failed"])
+        report.add_fault(name, "SourceError", reasons)
+    else:
+        report.repairs += 1
+
+
+def rebalance_stripes(
+    place: str,
+    *,
+    pattern: str | None = None,
+    threads: int = THREADS,
+    progress: bool = True,
+) -> CopyReport:
+    """Write objects again that are on other servers, or on another number, than the store is now.
+
+    Each object is written as a new version of itself, so it is whole before and after, and a
+    rebalance that was stopped can be called again.
+
+    Example:
+        >>> swathe.stores.rebalance_stripes("wide").copied
+
+    Args:
+        place: as in `check_stripes`.
+        pattern: as in `check_stripes`.
+        threads: number of objects written at the same time.
+        progress: whether to show a bar.
+
+    Returns:
+        The number of objects written (`copied`), and of those that needed nothing (`skipped`).
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped.
+        NotFoundError, AccessError, SourceError: If it cannot be listed.
+    """
+    began_s = time.perf_counter()
+    store, engine = _stripe_of(place)
+    report = CopyReport()
+    faults: list[CopyFault] = []
+    names = _names_of(place, pattern, faults)
+    for fault in faults:
+        report.add_fault(*fault)
+    servers = {each["server"] for each in json.loads(engine.stripe_servers(store.name))}
+    pairs = []
+    check = _checking(engine, deep=False)
+    for name, outcome in _each_object("checking", names, check, threads, progress):
+        if isinstance(outcome, SwatheError):
+            report.add_fault(name, type(outcome).__name__, str(outcome))
+        elif _is_balanced(outcome, servers, store):
+            report.skipped += 1
+        else:
+            pairs.append(CopyPair(name, name))
+    if pairs:
+        copy_pairs(engine, pairs, True, threads, report, progress)
+    report.elapsed_s = time.perf_counter() - began_s
+    return report
+
+
+def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:
+    return check.parity == store.parity and {part.server for part in check.parts} == servers
+
+
+def _stripe_of(place: str) -> tuple[Store, Stores]:
+    """Return the striped store of a place, and the engine's stores.
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped.
+    """
+    from swathe.catalog import Catalog
+
+    name = check_text("place", place).partition(":")[0]
+    with Catalog.open() as catalog:
+        store = catalog.store(name)
+    if not store.over:
+        raise OptionError(f"{name}: expected a striped store, found {store.url}")
+    return store, known_stores() or to_native([store])
+
+
+def _is_all(place: str, pattern: str | None) -> bool:
+    """Check whether a place is a whole store."""
+    return pattern is None and not place.partition(":")[2].strip("/")
+
+
+def _names_of(place: str, pattern: str | None, faults: list[CopyFault]) -> list[str]:
+    """Return the names of the objects of a place; entries that cannot be listed go to `faults`."""
+    names = []
+    for entry in list_objects(place if ":" in place else f"{place}:", pattern=pattern):
+        if isinstance(entry, UnlistedObject):
+            faults.append(CopyFault(entry.path, "SourceError", entry.reason))
+        else:
+            names.append(entry.path)
+    return names
+
+
+def _checking(engine: Stores, deep: bool) -> Callable[[str], ObjectCheck]:
+    def check(name: str) -> ObjectCheck:
+        values = json.loads(engine.check_stripe(name, deep))
+        pieces = {
+            kind: [PieceStatus(**each) for each in values[kind]] for kind in ("parts", "records")
+        }
+        return ObjectCheck(**{**values, **pieces, "path": name})
+
+    return check
+
+
+def _each_object(
+    label: str,
+    names: Sequence[str],
+    work: Callable[[str], T],
+    threads: int,
+    progress: bool,
+) -> Iterator[tuple[str, T | SwatheError]]:
+    """Yield each object in order, with the result of `work` or its error; show a bar."""
+    count = check_count("threads", threads, MOST_THREADS)
+
+    def attempt(name: str) -> T | SwatheError:
+        try:
+            return work(name)
+        except SwatheError as error:
+            return error
+
+    waiting: deque[tuple[str, Future[T | SwatheError]]] = deque()
+    pool = ThreadPoolExecutor(count, "swathe-stripes")
+    try:
+        with progress_bar(label, progress, len(names)) as show:
+            for number, name in enumerate(names):
+                waiting.append((name, pool.submit(attempt, name)))
+                if len(waiting) > 2 * count:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+                    show(number + 1 - len(waiting))
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+                show(len(names) - len(waiting))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _add_error(faults: list[CopyFault], name: str, error: SwatheError) -> None:
+    if len(faults) < MOST_FAULTS:
+        faults.append(CopyFault(name, type(error).__name__, str(error)))
+
+
+def _leftovers(engine: Stores, store: Store, *, remove: bool) -> list[Leftover]:
+    return [Leftover(**each) for each in json.loads(engine.stripe_leftovers(store.name, remove))]

@@ -1,0 +1,104 @@
+"""Datasets, mirrors, probes, predictions, results and portals work on a striped store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.io import fits
+
+import swathe
+from swathe.catalog import Catalog
+from swathe.core.errors import NoSuchResultError
+from swathe.jobs import result_store_by_name
+from swathe.portal.sources import Sources
+from swathe.stores.folders import store_folders
+from tests.support.fits_frames import Runner, frame
+from tests.support.stripes import add_stripe
+
+
+@pytest.fixture
+def sample(run: Runner, tmp_path: Path) -> list[Path]:
+    """Three frames, put into `wide:dr17/`; their files."""
+    add_stripe(tmp_path)
+    (tmp_path / "sample").mkdir()
+    files = [tmp_path / "sample" / f"frame-{number}.fits" for number in range(3)]
+    for number, path in enumerate(files):
+        path.write_bytes(frame(10.0 + 10 * number))
+    run("put", *files, "wide:dr17/")
+    return files
+
+
+def test_a_dataset_is_searched_cut_and_mirrored(
+    sample: list[Path], run: Runner, tmp_path: Path
+) -> None:
+    added = run.json("dataset", "add", "dr17", "wide:dr17")
+    assert added["read"] == len(sample)
+    assert run.json("dataset", "sync", "dr17")["read"] == 0
+    (tmp_path / "copy").mkdir()
+    run("store", "add", "copy", tmp_path / "copy")
+    run("dataset", "mirror", "dr17", "copy:")
+    for path in sample:
+        assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes()
+    assert f"{len(sample)} already there" in run("dataset", "mirror", "dr17", "copy:")
+    assert "first: swathe dataset remove dr17" in run("store", "remove", "wide", code=2)
+
+
+def test_a_dataset_is_mirrored_to_a_stripe(sample: list[Path], run: Runner, tmp_path: Path) -> None:
+    run("store", "add", "disk", tmp_path / "sample")
+    run("dataset", "add", "local", "disk:")
+    run("dataset", "mirror", "local", "wide:mirror")
+    assert f"{len(sample)} already there" in run("dataset", "mirror", "local", "wide:mirror")
+    listed = {each.path for each in swathe.stores.list_objects("wide:mirror")}
+    assert len(listed) == len(sample)
+
+
+def test_many_cuts_are_those_of_the_files(sample: list[Path], tmp_path: Path) -> None:
+    rows = [(f"wide:dr17/{path.name}", 10, 20, 30, 40) for path in sample]
+    names = ("file", "x0", "y0", "width", "height")
+    table = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    prediction = swathe.predict(table)
+    assert prediction.median_s > 0
+    done = swathe.cut_many(table, tmp_path / "out", progress=False)
+    assert set(done["status"]) == {"ok"}
+    local = {**table, "file": [str(path) for path in sample]}
+    same = swathe.cut_many(local, tmp_path / "same", progress=False)
+    for one, other in zip(done["path"], same["path"], strict=True):
+        with fits.open(tmp_path / "out" / one) as ours, fits.open(tmp_path / "same" / other) as it:
+            np.testing.assert_array_equal(ours[0].data, it[0].data)
+
+
+def test_a_probe_measures_the_whole_store(sample: list[Path], run: Runner) -> None:
+    probe = swathe.probe("wide", quick=True, max_time_s=1.0, write=True)
+    assert probe.root == "striped://wide"
+    shown = swathe.stores.show("wide")
+    assert shown.profile is not None and shown.probed_at is not None
+    assert "striped://wide" in run("store", "show", "wide")
+    assert swathe.stores.check_stripes("wide").objects == len(sample)  # what it wrote is gone
+
+
+def test_results_of_jobs_go_into_a_stripe(sample: list[Path], tmp_path: Path) -> None:
+    with Catalog.open() as catalog:
+        place = result_store_by_name(catalog, "wide:results", tmp_path / "scratch")
+        assert str(place) == "wide:results"
+        scratch = place.scratch("job")
+        scratch.mkdir()
+        (scratch / "a.fits").write_bytes(b"result")
+        files = [(str(scratch / "a.fits"), "a.fits")]
+        assert list(place.put("job", files, lambda: False)) == [0]
+        with place.find("job", "a.fits").open() as file:
+            assert file.read() == b"result"
+        assert place.remove("job", lambda: False)
+        with pytest.raises(NoSuchResultError):
+            place.find("job", "a.fits")
+
+
+def test_a_portal_reads_from_it(sample: list[Path], tmp_path: Path) -> None:
+    with Catalog.open() as catalog:
+        Sources(catalog).check(f"wide:dr17/{sample[0].name}")
+        with pytest.raises(PermissionError, match="expected a path in the store"):
+            Sources(catalog).check("wide:../x")
+        folders = store_folders(catalog.stores())
+    assert folders[str(tmp_path / "disk-a")] == "the store 'disk-a'"
+    assert not [folder for folder in folders if "striped" in folder]

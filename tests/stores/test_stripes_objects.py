@@ -1,0 +1,220 @@
+"""Objects of striped stores: put, cut, lose a server, check, repair, rebalance."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.io import fits
+
+import swathe
+from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
+from swathe.stores import stripes
+from tests.support.fits_frames import Runner, contents, noise
+from tests.support.stripes import SERVERS, add_stripe, files_below
+
+BOX = (7, 30, 100, 80)
+
+
+@pytest.fixture
+def disks(run: Runner, tmp_path: Path) -> list[Path]:
+    """The folders of the five servers of the store `wide`."""
+    return add_stripe(tmp_path)
+
+
+@pytest.fixture
+def frames(disks: list[Path], tmp_path: Path, run: Runner) -> list[Path]:
+    """Three frames, put into `wide:dr17/`."""
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"frame-{number}.fits").write_bytes(contents(noise(number), "fit"))
+    run("put", "-r", folder, "wide:dr17/")
+    return sorted(folder.iterdir())
+
+
+def assert_cuts(frames: list[Path]) -> None:
+    """Cuts of all frames are what astropy reads from the files."""
+    x, y, width, height = BOX
+    for path in frames:
+        with fits.open(path) as hdus:
+            expected = hdus[0].data[y : y + height, x : x + width]
+        found = swathe.cut(f"wide:dr17/{path.name}", box=BOX)
+        np.testing.assert_array_equal(found.data, expected)
+
+
+def part_of(disk: Path, name: str) -> Path:
+    """The part of an object on a server."""
+    (part,) = [path for path in files_below(disk) if f"{name}.stripe." in path.name]
+    return part
+
+
+def test_objects_go_there_and_back(
+    frames: list[Path], disks: list[Path], run: Runner, tmp_path: Path
+) -> None:
+    assert_cuts(frames)
+    names = [f"wide:dr17/{path.name}" for path in frames]
+    listed = run.json("ls", "-r", "wide:")["objects"]
+    assert [(each["path"], each["size"]) for each in listed] == [
+        (name, path.stat().st_size) for name, path in zip(names, frames, strict=True)
+    ]
+    assert run.json("stat", names[0])["objects"][0]["size"] == frames[0].stat().st_size
+    run("get", "-r", "wide:dr17", tmp_path / "back")
+    for path in frames:
+        assert (tmp_path / "back" / path.name).read_bytes() == path.read_bytes()
+    sizes = [sum(path.stat().st_size for path in files_below(disk)) for disk in disks]
+    assert max(sizes) < 1.1 * min(sizes)
+    run("rm", *names)
+    assert run.json("ls", "wide:")["objects"] == []
+
+
+def test_the_status_names_each_server(frames: list[Path], run: Runner) -> None:
+    status = swathe.stores.stripe_status("wide")
+    assert (status.data, status.parity, status.block_bytes, status.lost_count) == (4, 1, 4096, 0)
+    assert [each.server for each in status.servers] == [f"{name}:" for name in SERVERS]
+    assert {(each.parts, each.records) for each in status.servers} == {(3, 3)}
+    out = run("stripe", "status", "wide")
+    assert "4 data + 1 parity, blocks of 4 KiB" in out
+    assert run.json("stripe", "status", "wide")["servers"][0]["is_reachable"] is True
+
+
+def test_a_lost_server_is_repaired(frames: list[Path], disks: list[Path], run: Runner) -> None:
+    whole = swathe.stores.check_stripes("wide")
+    assert whole.is_whole and (whole.objects, whole.whole) == (3, 3)
+    shutil.rmtree(disks[2])
+    disks[2].mkdir()
+    assert_cuts(frames)
+    checked = run.json("stripe", "check", "wide", code=1)
+    assert (checked["objects"], checked["damaged"], checked["lost"]) == (3, 3, 0)
+    for each in checked["checks"]:
+        states = {part["server"]: part["state"] for part in each["parts"]}
+        assert states.pop("disk-c:") == "missing"
+        assert set(states.values()) == {"whole"}
+    repaired = run.json("stripe", "repair", "wide")
+    assert (repaired["repairs"], repaired["parts"], repaired["records"]) == (3, 3, 3)
+    assert repaired["written_bytes"] > 0 and repaired["failed"] == 0
+    assert run.json("stripe", "check", "wide", "--deep")["whole"] == 3
+    shutil.rmtree(disks[4])
+    disks[4].mkdir()
+    assert_cuts(frames)
+
+
+def test_a_repair_skips_what_is_whole(frames: list[Path], disks: list[Path], run: Runner) -> None:
+    part_of(disks[0], "frame-1.fits").unlink()
+    first = swathe.stores.repair_stripes("wide", threads=1)
+    assert (first.skipped, first.repairs, first.parts, first.records) == (2, 1, 1, 0)
+    assert "3 were whole" in run("stripe", "repair", "wide")
+
+
+def test_a_flipped_byte_is_seen_and_repaired(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    part = part_of(disks[3], "frame-0.fits")
+    content = bytearray(part.read_bytes())
+    content[9000] ^= 1
+    part.write_bytes(content)
+    assert_cuts(frames)
+    report = swathe.stores.check_stripes("wide:dr17", deep=True)
+    (check,) = report.checks
+    assert check.path == "wide:dr17/frame-0.fits" and check.is_readable
+    (fault,) = check.faults
+    assert (fault.server, fault.state, fault.damaged_blocks) == ("disk-d:", "damaged", [2])
+    out, err = run.told("stripe", "check", "wide", "--deep", code=1)
+    assert "wide:dr17/frame-0.fits: damaged, readable: part on disk-d: damaged" in err
+    assert "checked 3 objects: 2 whole, 1 damaged but readable" in out
+    assert run.json("stripe", "repair", "wide", "--deep")["repairs"] == 1
+    assert swathe.stores.check_stripes("wide", deep=True).is_whole
+
+
+def test_one_object_that_is_lost_does_not_stop_the_others(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    for disk in disks[:2]:
+        part_of(disk, "frame-1.fits").unlink()
+    part_of(disks[4], "frame-2.fits").unlink()
+    report = swathe.stores.check_stripes("wide")
+    assert (report.whole, report.damaged, report.lost) == (1, 1, 1)
+    out, err = run.told("stripe", "repair", "wide", code=1)
+    assert "repaired 1 object: 1 part, 0 records" in out and "1 failed" in out
+    assert err.startswith("wide:dr17/frame-1.fits: ")
+    with pytest.raises(SwatheError, match=r"frame-1"):
+        swathe.cut("wide:dr17/frame-1.fits", box=BOX)
+    assert_cuts([frames[0], frames[2]])
+
+
+def test_records_suffice_on_one_server(frames: list[Path], disks: list[Path]) -> None:
+    for disk in disks[1:]:
+        for path in files_below(disk):
+            if path.name.endswith(".stripe"):
+                path.unlink()
+    report = swathe.stores.repair_stripes("wide")
+    assert (report.repairs, report.parts, report.records) == (3, 0, 12)
+    assert_cuts(frames)
+
+
+def test_leftovers_are_listed_and_removed(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    part = part_of(disks[0], "frame-0.fits")
+    leftover = part.with_name(part.name.replace("frame-0.fits", "other.fits"))
+    leftover.write_bytes(b"x" * 100)
+    os.utime(leftover, (0, 0))
+    report = swathe.stores.check_stripes("wide")
+    assert [(each.server, each.bytes) for each in report.leftovers] == [("disk-a:", 100)]
+    assert report.is_whole
+    assert "1 part of 100 B that belong" in run.told("stripe", "check", "wide")[1]
+    with pytest.raises(OptionError, match="expected the whole store wide, found a part of it"):
+        swathe.stores.repair_stripes("wide:dr17", remove_leftovers=True)
+    run("stripe", "repair", "wide", "--remove-leftovers")
+    assert not leftover.exists()
+    assert_cuts(frames)
+
+
+def test_objects_move_to_the_servers_of_now(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    swathe.stores.remove("wide")
+    swathe.stores.add("wide", "striped:", over=SERVERS, parity=2, block_bytes=4096)
+    assert_cuts(frames)
+    out = run.json("stripe", "rebalance", "wide")
+    assert (out["copied"], out["skipped"], out["failed"]) == (3, 0, 0)
+    again = swathe.stores.rebalance_stripes("wide")
+    assert (again.copied, again.skipped) == (0, 3)
+    assert swathe.stores.check_stripes("wide", deep=True).is_whole
+    for disk in disks[:2]:
+        shutil.rmtree(disk)
+        disk.mkdir()
+    assert_cuts(frames)
+
+
+def test_plain_stores_are_refused(disks: list[Path], run: Runner) -> None:
+    for call in (
+        swathe.stores.stripe_status,
+        swathe.stores.check_stripes,
+        swathe.stores.repair_stripes,
+        swathe.stores.rebalance_stripes,
+    ):
+        with pytest.raises(OptionError, match="disk-a: expected a striped store, found file://"):
+            call("disk-a")
+        with pytest.raises(NoSuchStoreError):
+            call("nowhere")
+    with pytest.raises(ValueError, match="threads: expected 1 to 64"):
+        swathe.stores.check_stripes("wide", threads=0)
+    assert "expected a striped store" in run("stripe", "check", "disk-b", code=2)
+    assert swathe.stores.check_stripes("wide").is_whole  # nothing in it
+
+
+def test_order_and_errors_of_many_objects() -> None:
+    def work(name: str) -> str:
+        if name == "7":
+            raise OptionError("seven")
+        return name * 2
+
+    names = [str(number) for number in range(50)]
+    outcomes = dict(stripes._each_object("checking", names, work, 3, False))
+    assert list(outcomes) == names
+    assert isinstance(outcomes.pop("7"), OptionError)
+    assert all(outcome == name * 2 for name, outcome in outcomes.items())
