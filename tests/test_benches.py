@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHES = ROOT / "benches"
 LEAST = {
+    "block_server": (),
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
     "lifelines": (),
@@ -34,7 +35,15 @@ LEAST = {
 }
 """What is run of each; hosts.py needs root."""
 BEHIND_LINKS = {
-    *("experiments", "many_clients", "plan", "random_links", "repeated_cuts", "replicas"),
+    *(
+        "block_server",
+        "experiments",
+        "many_clients",
+        "plan",
+        "random_links",
+        "repeated_cuts",
+        "replicas",
+    ),
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {

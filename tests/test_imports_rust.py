@@ -28,6 +28,7 @@ ORDER = (
     "net",
     "cache",
     "store",
+    "block-server",
     "engine",
     "python",
 )

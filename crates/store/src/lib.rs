@@ -22,5 +22,6 @@ pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{connect, open, redact_url, stores};
+pub use store_folders::{Refusal, StoreFolders};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

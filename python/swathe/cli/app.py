@@ -59,7 +59,7 @@ OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 """Commands that share the module `objects`."""
 COMMANDS = {
     **dict.fromkeys(("cut", "info", "predict", "sample", "demo"), CUTTING),
-    **dict.fromkeys(("store", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("store", "stripe", "dataset", "cache", "find"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "pool"), PORTAL),
     **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),
