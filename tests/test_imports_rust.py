@@ -28,6 +28,7 @@ ORDER = (
     "net",
     "cache",
     "store",
+    "stripe",
     "block-server",
     "engine",
     "python",
