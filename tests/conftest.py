@@ -99,6 +99,7 @@ MORE = frozenset(
         "portal/test_save_worker_replicas",
         "portal/test_serve",
         "portal/test_vo_fuzz",
+        "stores/test_block_server",
         "stores/test_bucket_results",
         "stores/test_buckets",
         "stores/test_cache",

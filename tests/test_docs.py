@@ -212,8 +212,7 @@ def test_commands_that_are_shown_exist(path: Path) -> None:
 def test_services_use_options_that_exist(name: str) -> None:
     text = (ROOT / f"deploy/swathe-{name}.service").read_text()
     (line,) = re.findall(r"^ExecStart=/opt/swathe/bin/(swathe .*)$", text, re.MULTILINE)
-    last = {"portal": "serve", "worker": "worker"}[name]
-    (command,) = [words for words in COMMANDS if words.split()[-1] == last]
+    command = {"portal": "swathe portal serve", "worker": "swathe pool worker"}[name]
     options = {word for word in line.split() if word.startswith("--")}
     assert options
     assert options <= COMMANDS[command]

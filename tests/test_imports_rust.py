@@ -29,6 +29,7 @@ ORDER = (
     "cache",
     "store",
     "stripe",
+    "block-server",
     "engine",
     "python",
     "capi",

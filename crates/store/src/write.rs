@@ -15,10 +15,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError};
-
-/// Characters of a name that its unfinished file keeps: file systems allow 255 bytes.
-const NAME_CHARS: usize = 50;
+use swathe_store_api::{Failure, PartSums, Sink, StoreError, part_name};
 
 /// Rename files, in order, up to the first that cannot be; how many were. Each folder is looked up
 /// once: for two long paths that takes a quarter of a rename.
@@ -51,13 +48,6 @@ fn rename<'a>(
         }
     }
     renameat(&folders[from_folder], from, &folders[to_folder], to)
-}
-
-/// The hidden name of an object until it is complete. Each object has its own.
-pub(crate) fn part_name(name: &str) -> String {
-    let sum = crc32fast::hash(name.as_bytes());
-    let start: String = name.chars().take(NAME_CHARS).collect();
-    format!(".{start}-{sum:08x}.part")
 }
 
 /// A file under a hidden name, locked by its writer. A file left behind by a process
