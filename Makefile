@@ -136,7 +136,7 @@ $(VENV)/docs: | $(VENV)/built
 
 # Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
 $(VENV)/built: $(VENV)/ready FORCE
-	@command -v cargo >/dev/null || { echo "Rust 1.89 or newer is needed: https://rustup.rs"; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust 1.95 or newer is needed: https://rustup.rs"; exit 1; }
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(abspath $(VENV)) \
 		$(BIN)/maturin develop --release --quiet --extras $(EXTRAS)
 	@touch $@

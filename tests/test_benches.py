@@ -29,6 +29,7 @@ LEAST = {
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
     "startup": (),
+    "striped": ("--only", "links", "--only", "local"),
     "switch_interval": (),
     "tracing": (),
     "workers": (),
@@ -36,6 +37,7 @@ LEAST = {
 """What is run of each; hosts.py needs root."""
 BEHIND_LINKS = {
     *("experiments", "many_clients", "plan", "random_links", "repeated_cuts", "replicas"),
+    "striped",
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {

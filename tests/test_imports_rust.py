@@ -28,6 +28,7 @@ ORDER = (
     "net",
     "cache",
     "store",
+    "stripe",
     "engine",
     "python",
     "capi",

@@ -35,6 +35,9 @@ class Stores:
     def __init__(self, stores_json: str, costs: str = "{}", compute: str | None = None) -> None:
         """Set a JSON list of `{"name", "root", "options"}`, and measured costs by `store_key`.
 
+        A striped store, whose root is `striped://NAME`, also has `over`: its places, each
+        `{"store": {...}, "prefix": "folder"}`.
+
         `compute` is the computing cost of this host, as `measure_host` returns it.
         """
 
@@ -64,14 +67,62 @@ class Stores:
         has no objects.
         """
 
+    def check_stripe(self, object: str, deep: bool) -> str:
+        """Return the state of all parts and records of a striped object, as JSON.
+
+        Args:
+            object: `NAME:path` of an object in a striped store.
+            deep: whether all bytes are read and compared with their checksums.
+
+        Raises:
+            ValueError: If its store is not striped.
+            NotFoundError, AccessError, SourceError: If it cannot be opened.
+        """
+
+    def repair_stripe(self, object: str, deep: bool = True) -> str:
+        """Rebuild the parts and records of a striped object that are not whole.
+
+        Returns what was rebuilt and what could not be, as JSON.
+
+        Args:
+            object: `NAME:path` of an object in a striped store.
+            deep: whether all bytes are read first, to find those that are damaged.
+
+        Raises:
+            ValueError: If its store is not striped.
+            NotFoundError, AccessError, SourceError: If it cannot be opened.
+        """
+
+    def stripe_servers(self, name: str) -> str:
+        """Return the servers of a striped store, and the number and bytes of their files, as JSON.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
+    def stripe_hedges(self, name: str) -> str:
+        """Return how often parts of a striped store were late in this process, as JSON.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
+    def stripe_leftovers(self, name: str, remove: bool) -> str:
+        """Return the parts that no record names, as JSON; remove those that no write can be using.
+
+        Raises:
+            ValueError: If the store is not striped.
+            SourceError: If too few of its servers can be listed.
+        """
+
     def remove(self, path: str) -> None:
         """Remove an object, if it exists, from a folder, a bucket, or a WebDAV server."""
 
 class StoreKind:
     """What kind a store is."""
 
-    def __init__(self, root: str) -> None:
-        """Set the URL of the store, percent-encoded."""
+    def __init__(self, root: str, over: list[str] = ...) -> None:
+        """Set the URL of the store, percent-encoded; of a striped store also those of its places."""
 
     @property
     def is_local(self) -> bool:

@@ -137,6 +137,11 @@ impl Curve {
         Curve(vec![(0.0, latency_s), (1e6, latency_s + 1e6 / bytes_per_s)])
     }
 
+    /// Through points of bytes and seconds, at least two, ascending: [`Costs::check`] refuses others.
+    pub fn through(points: Vec<(f64, f64)>) -> Curve {
+        Curve(points)
+    }
+
     /// Seconds of a request.
     pub fn seconds(&self, bytes: f64) -> f64 {
         let points = &self.0;

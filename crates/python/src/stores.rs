@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
-use swathe_store_api::{ListOptions, StoreSettings};
+use swathe_store_api::{ListOptions, StoreError, StoreSettings, StripePlace};
+use swathe_stripe::Upkeep;
 
 /// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -28,11 +29,26 @@ struct Description {
     root: String,
     #[serde(default)]
     options: BTreeMap<String, String>,
+    /// The places that a striped store lies over.
+    #[serde(default)]
+    over: Vec<Place>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    store: Description,
+    #[serde(default)]
+    prefix: String,
 }
 
 impl From<Description> for StoreSettings {
-    fn from(Description { name, root, options }: Description) -> StoreSettings {
-        StoreSettings::new(name, root, options)
+    fn from(Description { name, root, options, over }: Description) -> StoreSettings {
+        let over = over.into_iter().map(|Place { store, prefix }| {
+            let store = StoreSettings::from(store);
+            StripePlace { store, prefix }
+        });
+        StoreSettings { over: over.collect(), ..StoreSettings::new(name, root, options) }
     }
 }
 
@@ -45,7 +61,7 @@ impl Stores {
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
         let stores = stores.into_iter().map(StoreSettings::from).collect();
-        let inner = swathe_store::stores(stores).with_costs(costs);
+        let inner = swathe_stripe::stores(stores).with_costs(costs);
         let compute = compute.map(serde_json::from_str).transpose().map_err(wrong)?;
         Ok(Stores { inner: inner.computing(compute.unwrap_or_default()) })
     }
@@ -96,6 +112,32 @@ impl Stores {
         Ok(Listing::new(listing.map_err(|error| to_python(py, &error.into()))?))
     }
 
+    /// The state of all parts of a striped object, as JSON.
+    fn check_stripe(&self, py: Python<'_>, object: &str, deep: bool) -> PyResult<String> {
+        self.look_after(py, object, move |upkeep, url| upkeep.check(url, deep))
+    }
+
+    /// Rebuild the parts of a striped object that are not whole; what was done, as JSON.
+    #[pyo3(signature = (object, deep=true))]
+    fn repair_stripe(&self, py: Python<'_>, object: &str, deep: bool) -> PyResult<String> {
+        self.look_after(py, object, move |upkeep, url| upkeep.repair(url, deep))
+    }
+
+    /// The servers of a striped store, as JSON.
+    fn stripe_servers(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.server_reports()))
+    }
+
+    /// How often parts of a striped store were late in this process, as JSON.
+    fn stripe_hedges(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.hedges()))
+    }
+
+    /// Parts that no record of a striped store names, as JSON; with `remove`, without those.
+    fn stripe_leftovers(&self, py: Python<'_>, name: &str, remove: bool) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), move |upkeep, _| upkeep.leftovers(remove))
+    }
+
     /// Remove an object.
     fn remove(&self, py: Python<'_>, path: String) -> PyResult<()> {
         let stores = self.inner.clone();
@@ -103,10 +145,29 @@ impl Stores {
     }
 }
 
+impl Stores {
+    /// Run `work` on the striped store of an object, and give its result as JSON.
+    fn look_after<T: serde::Serialize + Send + 'static>(
+        &self,
+        py: Python<'_>,
+        object: &str,
+        work: impl FnOnce(&Upkeep, &str) -> Result<T, StoreError> + Send + 'static,
+    ) -> PyResult<String> {
+        let (store, url) = self.inner.locate(object);
+        let settings = store.settings().clone();
+        if settings.over.is_empty() {
+            return Err(PyValueError::new_err(format!("{object}: expected a striped store")));
+        }
+        let report =
+            enter(py, &Cancel::default(), move || Ok(work(&Upkeep::new(settings), &url)?))?;
+        serde_json::to_string(&report).map_err(wrong)
+    }
+}
+
 /// The key of a store's measurements. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
-    swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
+    swathe_stripe::connect(StoreSettings::new(String::new(), root, options)).key()
 }
 
 /// The kind of a store, by its URL. See `_swathe.pyi`.
@@ -119,9 +180,13 @@ pub(crate) struct StoreKind {
 #[pymethods]
 impl StoreKind {
     #[new]
-    fn new(root: String) -> StoreKind {
-        let settings = StoreSettings::new(String::new(), root.clone(), BTreeMap::new());
-        StoreKind { root, store: swathe_store::connect(settings) }
+    #[pyo3(signature = (root, over=Vec::new()))]
+    fn new(root: String, over: Vec<String>) -> StoreKind {
+        let settings_of = |root| StoreSettings::new(String::new(), root, BTreeMap::new());
+        let place = |root| StripePlace { store: settings_of(root), prefix: String::new() };
+        let over = over.into_iter().map(place).collect();
+        let settings = StoreSettings { over, ..settings_of(root.clone()) };
+        StoreKind { root, store: swathe_stripe::connect(settings) }
     }
 
     #[getter]
@@ -153,7 +218,7 @@ impl StoreKind {
 /// The storages to read from, through the user's blocks.
 pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store_api::Stores> {
     let stores = stores.map(|stores| stores.inner.clone());
-    let stores = stores.unwrap_or_else(|| swathe_store::stores(Vec::new()));
+    let stores = stores.unwrap_or_else(|| swathe_stripe::stores(Vec::new()));
     Ok(swathe_cache::cached_stores(stores, blocks(py)?))
 }
 

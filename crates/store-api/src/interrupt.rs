@@ -22,6 +22,12 @@ impl Interrupt {
         self.0.is_cancelled()
     }
 
+    /// One that is set with this one, or alone.
+    #[must_use]
+    pub fn child(&self) -> Interrupt {
+        Interrupt(self.0.child_token())
+    }
+
     /// Make it that of this thread, until another is entered.
     pub fn enter(&self) {
         CURRENT.with(|current| current.replace(self.clone()));

@@ -25,7 +25,7 @@ pub use listing::{
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_sums::PartSums;
-pub use settings::StoreSettings;
+pub use settings::{StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
 pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};

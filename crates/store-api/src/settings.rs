@@ -3,6 +3,15 @@
 use std::collections::BTreeMap;
 use swathe_plan::Costs;
 
+/// A place of a striped store: a store, and a folder of it.
+#[derive(Clone, Debug)]
+pub struct StripePlace {
+    /// The store.
+    pub store: StoreSettings,
+    /// The folder, without a slash at its start; empty for the root.
+    pub prefix: String,
+}
+
 /// The settings of a store: its root, its credentials, the costs of reading it.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
@@ -17,6 +26,8 @@ pub struct StoreSettings {
     pub costs: Costs,
     /// Whether the costs were measured.
     pub is_measured: bool,
+    /// The places that the objects of a striped store lie in; none for others.
+    pub over: Vec<StripePlace>,
 }
 
 impl StoreSettings {
@@ -24,7 +35,7 @@ impl StoreSettings {
     pub fn new(name: String, root: String, options: BTreeMap<String, String>) -> StoreSettings {
         let is_local = root.starts_with("file://");
         let costs = if is_local { Costs::local() } else { Costs::remote() };
-        StoreSettings { name, root, options, costs, is_measured: false }
+        StoreSettings { name, root, options, costs, is_measured: false, over: Vec::new() }
     }
 
     /// The same, with costs that were measured.

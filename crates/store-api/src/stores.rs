@@ -53,9 +53,22 @@ impl Stores {
     /// The same, with costs that were measured, by [`Store::key`].
     #[must_use]
     pub fn with_costs(self, costs: BTreeMap<String, Costs>) -> Stores {
-        let stores = self.stores.iter().map(|store| match costs.get(&store.key()) {
-            Some(costs) => self.make(store.settings().clone().with_costs(costs)),
-            None => store.clone(),
+        let costs_of = |store: &StoreSettings| costs.get(&(self.connect)(store.clone()).key());
+        let stores = self.stores.iter().map(|store| {
+            let mut settings = store.settings().clone();
+            let own = costs.get(&store.key());
+            if own.is_none() && settings.over.is_empty() {
+                return store.clone();
+            }
+            for place in &mut settings.over {
+                if let Some(costs) = costs_of(&place.store) {
+                    place.store = place.store.clone().with_costs(costs);
+                }
+            }
+            self.make(match own {
+                Some(costs) => settings.with_costs(costs),
+                None => settings,
+            })
         });
         Stores { stores: stores.collect(), costs: Arc::new(costs), ..self }
     }

@@ -85,8 +85,9 @@ impl NewFile {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let why = "another process is writing it".to_string();
-                    return Err(StoreError::Unsupported { url, why });
+                    let why = "another process is writing it";
+                    let source = io::Error::new(io::ErrorKind::ResourceBusy, why);
+                    return Err(StoreError::Io { url, source });
                 }
                 Err(TryLockError::Error(error)) => return Err(StoreError::from_io(&url, error)),
             }

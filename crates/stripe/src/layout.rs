@@ -1,0 +1,268 @@
+//! Where the bytes of a striped object lie: a pure mapping. No I/O.
+//!
+//! An object is cut into rows. A row has `data` shards of object bytes and `parity` shards computed
+//! from them, each of a block. Shards go to parts, one part to each server, and the part of a shard
+//! moves on by one from row to row: so all servers hold data and all hold parity.
+//!
+//! The blocks of the last row are as small as its bytes allow, so that small objects are spread too.
+
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Checksums are of this many bytes of a part; blocks are multiples of it.
+pub(crate) const SUM_BYTES: u64 = 4096;
+/// Most parts of an object.
+pub(crate) const MOST_PARTS: u32 = 64;
+/// Largest block: a row is in memory while it is written.
+pub(crate) const LARGEST_BLOCK_BYTES: u64 = 64 << 20;
+/// Largest object.
+const LARGEST_BYTES: u64 = 1 << 50;
+
+/// How an object is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Layout {
+    /// Bytes of the object.
+    pub(crate) size: u64,
+    /// Bytes of a shard, but for those of the last row.
+    pub(crate) block_bytes: u64,
+    /// Shards of a row that hold bytes of the object.
+    pub(crate) data: u32,
+    /// Shards of a row that are computed from them.
+    pub(crate) parity: u32,
+}
+
+/// A layout that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: expected {expected}, found {found}")]
+pub(crate) struct LayoutError {
+    /// Its number that is impossible.
+    pub(crate) name: &'static str,
+    /// What is possible.
+    pub(crate) expected: String,
+    /// Its value.
+    pub(crate) found: u64,
+}
+
+/// Some bytes of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The row, from 0.
+    pub(crate) row: u64,
+    /// The shard in it: first those of data, then those of parity.
+    pub(crate) shard: u32,
+    /// Bytes in the shard.
+    pub(crate) range: Range<u64>,
+}
+
+impl Layout {
+    /// Refuse numbers that no stripe can have.
+    ///
+    /// # Errors
+    /// Names the first that is impossible.
+    pub(crate) fn check(self) -> Result<Layout, LayoutError> {
+        let refuse = |name, expected: String, found| Err(LayoutError { name, expected, found });
+        if self.size > LARGEST_BYTES {
+            return refuse("size", format!("at most {LARGEST_BYTES} bytes"), self.size);
+        }
+        let block = self.block_bytes;
+        if !(SUM_BYTES..=LARGEST_BLOCK_BYTES).contains(&block) || !block.is_multiple_of(SUM_BYTES) {
+            let expected = format!("a multiple of {SUM_BYTES} up to {LARGEST_BLOCK_BYTES}");
+            return refuse("block_bytes", expected, block);
+        }
+        if !(1..=MOST_PARTS).contains(&self.data) {
+            return refuse("data", format!("1 to {MOST_PARTS} shards"), self.data.into());
+        }
+        if self.parity > MOST_PARTS - self.data {
+            return refuse(
+                "parity",
+                format!("at most {MOST_PARTS} shards in all"),
+                self.parity.into(),
+            );
+        }
+        Ok(self)
+    }
+
+    /// Parts of the object: one for each shard of a row.
+    pub(crate) fn parts(self) -> u32 {
+        self.data + self.parity
+    }
+
+    fn row_bytes(self) -> u64 {
+        self.block_bytes * u64::from(self.data)
+    }
+
+    /// Rows; the last may be shorter.
+    pub(crate) fn rows(self) -> u64 {
+        self.size.div_ceil(self.row_bytes())
+    }
+
+    /// Rows whose shards are all of a block.
+    fn full_rows(self) -> u64 {
+        self.size / self.row_bytes()
+    }
+
+    /// Bytes of the first shard of a row: no other is longer.
+    pub(crate) fn longest_shard(self, row: u64) -> u64 {
+        if row < self.full_rows() {
+            return self.block_bytes;
+        }
+        let rest = self.size - row * self.row_bytes();
+        rest.div_ceil(u64::from(self.data)).next_multiple_of(SUM_BYTES).min(rest)
+    }
+
+    /// Bytes of the object in a row.
+    pub(crate) fn bytes_in_row(self, row: u64) -> u64 {
+        self.row_bytes().min(self.size - row * self.row_bytes())
+    }
+
+    /// Bytes of a shard: those of parity are as long as the first.
+    pub(crate) fn shard_bytes(self, row: u64, shard: u32) -> u64 {
+        let longest = self.longest_shard(row);
+        if shard >= self.data {
+            return longest;
+        }
+        self.bytes_in_row(row).saturating_sub(u64::from(shard) * longest).min(longest)
+    }
+
+    /// The part that holds a shard.
+    pub(crate) fn part_of(self, row: u64, shard: u32) -> u32 {
+        ((row + u64::from(shard)) % u64::from(self.parts())) as u32
+    }
+
+    /// The shard of a row that a part holds.
+    pub(crate) fn shard_in(self, row: u64, part: u32) -> u32 {
+        let parts = u64::from(self.parts());
+        ((u64::from(part) + parts - row % parts) % parts) as u32
+    }
+
+    /// The bytes of a part that hold these of a shard.
+    pub(crate) fn in_part(self, row: u64, range: &Range<u64>) -> Range<u64> {
+        let start = row * self.block_bytes;
+        start + range.start..start + range.end
+    }
+
+    /// Bytes of a part.
+    pub(crate) fn part_bytes(self, part: u32) -> u64 {
+        let full = self.full_rows();
+        let last =
+            if full < self.rows() { self.shard_bytes(full, self.shard_in(full, part)) } else { 0 };
+        full * self.block_bytes + last
+    }
+
+    /// Checksums of a part.
+    pub(crate) fn sums_in(self, part: u32) -> u64 {
+        self.part_bytes(part).div_ceil(SUM_BYTES)
+    }
+
+    /// The pieces of some bytes of the object, in their order.
+    pub(crate) fn pieces(self, range: Range<u64>) -> impl Iterator<Item = Piece> {
+        let mut at = range.start;
+        std::iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let row = at / self.row_bytes();
+            let (start, longest) = (row * self.row_bytes(), self.longest_shard(row));
+            let shard = (at - start) / longest;
+            let from = at - start - shard * longest;
+            let length = (longest - from).min(range.end - at);
+            at += length;
+            Some(Piece { row, shard: shard as u32, range: from..from + length })
+        })
+    }
+}
+
+/// A range of a shard or part of `length` bytes, widened to whole checksums.
+pub(crate) fn widen(range: &Range<u64>, length: u64) -> Range<u64> {
+    let end = range.end.next_multiple_of(SUM_BYTES).min(length);
+    range.start / SUM_BYTES * SUM_BYTES..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn layouts() -> impl Strategy<Value = Layout> {
+        (0u64..300_000, 1u64..6, 1u32..9, 0u32..4).prop_map(|(size, blocks, data, parity)| {
+            Layout { size, block_bytes: blocks * SUM_BYTES, data, parity }.check().unwrap()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_has_one_place_and_each_place_one_byte(layout in layouts()) {
+            let mut seen = HashSet::new();
+            let mut count = 0;
+            for piece in layout.pieces(0..layout.size) {
+                prop_assert!(!piece.range.is_empty() && piece.shard < layout.data);
+                prop_assert!(piece.range.end <= layout.shard_bytes(piece.row, piece.shard));
+                let part = layout.part_of(piece.row, piece.shard);
+                prop_assert_eq!(layout.shard_in(piece.row, part), piece.shard);
+                let place = layout.in_part(piece.row, &piece.range);
+                prop_assert!(place.end <= layout.part_bytes(part));
+                prop_assert!(seen.insert((part, place.start)));
+                count += piece.range.end - piece.range.start;
+            }
+            prop_assert_eq!(count, layout.size);
+        }
+
+        #[test]
+        fn a_row_has_each_part_once(layout in layouts()) {
+            for row in 0..layout.rows() {
+                let parts: HashSet<u32> =
+                    (0..layout.parts()).map(|shard| layout.part_of(row, shard)).collect();
+                prop_assert_eq!(parts.len(), layout.parts() as usize);
+            }
+        }
+
+        #[test]
+        fn parts_are_as_long_as_their_shards_and_balanced(layout in layouts()) {
+            let lengths: Vec<u64> = (0..layout.parts()).map(|part| layout.part_bytes(part)).collect();
+            for (part, &length) in lengths.iter().enumerate() {
+                let shards = (0..layout.rows())
+                    .map(|row| layout.shard_bytes(row, layout.shard_in(row, part as u32)));
+                prop_assert_eq!(shards.sum::<u64>(), length);
+            }
+            let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+            prop_assert!(most - least <= layout.block_bytes);
+        }
+
+        #[test]
+        fn pieces_of_a_range_are_those_bytes(layout in layouts(), a in 0.0..1.0, b in 0.0..1.0) {
+            let at = |part: f64| (layout.size as f64 * part) as u64;
+            let range = at(a).min(at(b))..at(a).max(at(b));
+            let all: Vec<_> = layout.pieces(0..layout.size).flat_map(bytes_of).collect();
+            let some: Vec<_> = layout.pieces(range.clone()).flat_map(bytes_of).collect();
+            prop_assert_eq!(&all[range.start as usize..range.end as usize], &some[..]);
+        }
+    }
+
+    fn bytes_of(piece: Piece) -> impl Iterator<Item = (u64, u32, u64)> {
+        piece.range.clone().map(move |at| (piece.row, piece.shard, at))
+    }
+
+    #[test]
+    fn the_bytes_of_a_small_object_are_spread() {
+        let layout = Layout { size: 100_000, block_bytes: 1 << 20, data: 4, parity: 1 };
+        let lengths: Vec<u64> = (0..5).map(|part| layout.part_bytes(part)).collect();
+        assert_eq!(lengths, [28672, 28672, 28672, 13984, 28672]);
+        assert_eq!(widen(&(5000..9000), 13984), 4096..12288);
+        assert_eq!(widen(&(13000..13900), 13984), 12288..13984);
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let layout = Layout { size: 1, block_bytes: 4096, data: 1, parity: 0 };
+        let error = |layout: Layout| layout.check().unwrap_err().to_string();
+        assert_eq!(layout.check(), Ok(layout));
+        assert!(error(Layout { size: u64::MAX, ..layout }).starts_with("size: expected at most"));
+        assert!(error(Layout { block_bytes: 0, ..layout }).starts_with("block_bytes"));
+        assert!(error(Layout { block_bytes: 5000, ..layout }).starts_with("block_bytes"));
+        assert!(error(Layout { block_bytes: 1 << 40, ..layout }).starts_with("block_bytes"));
+        assert!(error(Layout { data: 0, ..layout }).starts_with("data"));
+        assert!(error(Layout { data: 60, parity: 5, ..layout }).starts_with("parity"));
+        assert!(error(Layout { parity: u32::MAX, ..layout }).starts_with("parity"));
+    }
+}

@@ -1,0 +1,57 @@
+//! Striped stores: the parts of each object over several servers, with parity, so that they are as
+//! fast as their sum and outlive any one of them.
+//!
+//! Where a byte lies is a pure mapping (`layout`). Parts and records are plain objects of other
+//! stores (`names`, `record`), so any store can be a server of a stripe. See
+//! `docs/design/027-stripes.md`.
+#![warn(missing_docs)]
+
+mod ask;
+mod combined_costs;
+mod hedge;
+mod layout;
+mod listing;
+mod names;
+mod object;
+mod parity;
+mod part;
+mod part_fetch;
+mod part_writer;
+mod record;
+mod records;
+mod reports;
+mod server;
+mod shards;
+mod striped_read;
+mod striped_sink;
+mod striped_source;
+mod striped_store;
+mod sums;
+mod upkeep;
+
+use std::sync::Arc;
+use swathe_store_api::{Store, StoreSettings, Stores};
+
+pub use reports::{
+    HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
+    ServerReport,
+};
+pub use upkeep::Upkeep;
+
+/// The stores that are described, striped ones among them, and those of all other objects.
+pub fn stores(settings: Vec<StoreSettings>) -> Stores {
+    Stores::new(settings, connect)
+}
+
+/// The store with these settings, of the kind that its root implies; see [`swathe_store::connect`].
+pub fn connect(settings: StoreSettings) -> Arc<dyn Store> {
+    if settings.scheme() == striped_store::SCHEME {
+        return Arc::new(striped_store::StripedStore::new(settings, swathe_store::connect));
+    }
+    swathe_store::connect(settings)
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

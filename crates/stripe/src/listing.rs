@@ -1,0 +1,195 @@
+//! The objects of a striped store: what its servers list, taken together.
+//!
+//! The names of parts have the sizes of their objects. So records are read only of objects that
+//! servers disagree about.
+
+use crate::names::{FileKind, kind_of};
+use crate::record::Generation;
+use crate::records::{Records, majority};
+use crate::server::{Server, ServerItem, ask_all};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use swathe_store_api::{Entry, ListItem, ListOptions, Listing, StoreError, is_hidden};
+
+/// Names of a page.
+const PAGE: usize = 1000;
+/// All names are in memory; a listing with more bytes of them is an error.
+const MOST_NAME_BYTES: usize = 256 << 20;
+
+/// What servers have of an object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerFiles {
+    /// Servers with a record.
+    pub(crate) records: usize,
+    /// Parts of each version, with the size of the object.
+    pub(crate) parts: BTreeMap<(Generation, u64), usize>,
+    modified: Option<String>,
+}
+
+/// What all servers have.
+#[derive(Debug, Default)]
+pub(crate) struct ListedObjects {
+    pub(crate) objects: BTreeMap<String, ServerFiles>,
+    refusals: BTreeMap<String, String>,
+    name_bytes: usize,
+}
+
+impl ListedObjects {
+    /// List servers at and below a path.
+    pub(crate) fn list(
+        servers: &[Arc<Server>],
+        path: &str,
+        url: &str,
+    ) -> Result<ListedObjects, StoreError> {
+        let files = Arc::new(Mutex::new(ListedObjects::default()));
+        let (all, folder, name) = (files.clone(), path.to_string(), url.to_string());
+        let results = ask_all(servers, move |_, server| {
+            server.list(&folder, &mut |item| {
+                all.lock().unwrap_or_else(PoisonError::into_inner).add(item, &name)
+            })
+        });
+        let failures: Vec<String> = results
+            .iter()
+            .zip(servers)
+            .filter_map(|(result, server)| {
+                Some(format!("{}: {}", server.name, result.as_ref().err()?))
+            })
+            .collect();
+        if failures.len() >= majority(servers.len()) {
+            let (minimum, found) = (majority(servers.len()), servers.len() - failures.len());
+            let why = format!(
+                "expected listings of {minimum} of {} servers, found {found}; {}",
+                servers.len(),
+                failures.join("; ")
+            );
+            return Err(StoreError::Network { url: url.to_string(), why });
+        }
+        let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::take(&mut *files))
+    }
+
+    fn add(&mut self, item: ServerItem, url: &str) -> Result<(), StoreError> {
+        let entry = match item {
+            ServerItem::File(entry) => entry,
+            ServerItem::Unlisted { path, why } => {
+                self.refusals.insert(path, why);
+                return Ok(());
+            }
+        };
+        let (path, part) = match kind_of(&entry.path) {
+            FileKind::Record { path } => (path, None),
+            FileKind::Part { path, generation, size, .. } => (path, Some((generation, size))),
+            FileKind::Other => return Ok(()),
+        };
+        if !self.objects.contains_key(&path) {
+            self.name_bytes += path.len() + 100;
+            if self.name_bytes > MOST_NAME_BYTES {
+                let (url, why) =
+                    (url.to_string(), "it has too many objects for one listing".into());
+                return Err(StoreError::Unsupported { url, why });
+            }
+        }
+        let files = self.objects.entry(path).or_default();
+        match part {
+            None => {
+                files.records += 1;
+                files.modified = files.modified.take().max(entry.modified);
+            }
+            Some(version) => *files.parts.entry(version).or_default() += 1,
+        }
+        Ok(())
+    }
+}
+
+/// A listing of objects at or below a path; with a slash at its end, or none, only those below.
+pub(crate) fn list_objects(
+    servers: Vec<Arc<Server>>,
+    path: String,
+    url: String,
+    options: ListOptions,
+) -> Box<dyn Listing> {
+    Box::new(StripedListing { servers, path, url, options, items: None })
+}
+
+struct StripedListing {
+    servers: Vec<Arc<Server>>,
+    path: String,
+    url: String,
+    options: ListOptions,
+    items: Option<std::vec::IntoIter<ListItem>>,
+}
+
+impl StripedListing {
+    fn read(&self) -> Result<Vec<ListItem>, StoreError> {
+        let folder = match self.path.trim_end_matches('/') {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
+        let files = ListedObjects::list(&self.servers, &folder, &self.url)?;
+        let mut items = Vec::new();
+        if !self.path.is_empty() && !self.path.ends_with('/') {
+            items.extend(self.by_record(&self.path));
+        }
+        let is_listed = |path: &str| {
+            path.strip_prefix(&folder)
+                .is_some_and(|below| self.options.with_hidden || !is_hidden(below))
+        };
+        for (path, files) in files.objects.iter().filter(|(path, _)| is_listed(path)) {
+            items.extend(self.item(path, files));
+        }
+        let refusals = files.refusals.into_iter().filter(|(path, _)| is_listed(path));
+        items.extend(refusals.map(|(path, why)| ListItem::Unlisted { path, why }));
+        if items.is_empty() && !self.path.is_empty() && !self.options.may_lack {
+            return Err(StoreError::NotFound { url: self.url.clone(), why: String::new() });
+        }
+        Ok(items)
+    }
+
+    fn item(&self, path: &str, files: &ServerFiles) -> Option<ListItem> {
+        if files.records == 0 {
+            // Parts alone: of a write that did not end, or that ends now.
+            return None;
+        }
+        let mut versions = files.parts.iter();
+        let count = self.servers.len();
+        if let (Some(((generation, size), &parts)), None) = (versions.next(), versions.next())
+            && (files.records, parts) == (count, count)
+        {
+            return Some(ListItem::Object(Entry {
+                path: path.to_string(),
+                size: Some(*size),
+                modified: files.modified.clone(),
+                etag: Some(generation.to_string()),
+            }));
+        }
+        self.by_record(path)
+    }
+
+    /// An object as its records say.
+    fn by_record(&self, path: &str) -> Option<ListItem> {
+        let records = Records::read(&self.servers, path, true);
+        match records.current(&self.servers, &self.url) {
+            Ok(record) => Some(ListItem::Object(Entry {
+                path: path.to_string(),
+                size: Some(record.header.layout.size),
+                modified: None,
+                etag: Some(record.header.generation.to_string()),
+            })),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => {
+                Some(ListItem::Unlisted { path: path.to_string(), why: error.to_string() })
+            }
+        }
+    }
+}
+
+impl Listing for StripedListing {
+    fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError> {
+        let items = match &mut self.items {
+            Some(items) => items,
+            None => self.items.insert(self.read()?.into_iter()),
+        };
+        let page: Vec<ListItem> = items.by_ref().take(PAGE).collect();
+        Ok((!page.is_empty()).then_some(page))
+    }
+}

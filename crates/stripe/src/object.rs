@@ -1,0 +1,155 @@
+//! A striped object that is open.
+
+use crate::hedge::Hedges;
+use crate::layout::Layout;
+use crate::names::part_path;
+use crate::parity::Parity;
+use crate::part::Part;
+use crate::record::Header;
+use crate::records::{Record, Records};
+use crate::server::Server;
+use crate::sums::Sums;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use swathe_plan::Costs;
+use swathe_store_api::{StoreError, Traffic, Version};
+
+/// What is known of an open object.
+pub(crate) struct Object {
+    pub(crate) url: String,
+    pub(crate) version: Version,
+    pub(crate) header: Header,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) parity: Parity,
+    pub(crate) sums: Sums,
+    pub(crate) hedges: Arc<Hedges>,
+    servers: Vec<Arc<Server>>,
+    records: Vec<Record>,
+    pub(crate) costs: Costs,
+    pub(crate) is_local: bool,
+    notes: Mutex<Vec<String>>,
+}
+
+impl Object {
+    /// Open the object at a path.
+    pub(crate) fn open(
+        servers: &[Arc<Server>],
+        path: &str,
+        url: String,
+        costs: impl FnOnce(Layout) -> Costs,
+        hedges: &Arc<Hedges>,
+    ) -> Result<Object, StoreError> {
+        let answers = Records::read(servers, path, false);
+        let header = answers.current(servers, &url)?.header.clone();
+        let same = answers.records().filter(|record| record.header == header);
+        let records: Vec<Record> = same.cloned().collect();
+        Ok(Object::of_records(servers, url, header, records, costs, hedges))
+    }
+
+    /// An object whose records were read.
+    pub(crate) fn of_records(
+        servers: &[Arc<Server>],
+        url: String,
+        header: Header,
+        records: Vec<Record>,
+        costs: impl FnOnce(Layout) -> Costs,
+        hedges: &Arc<Hedges>,
+    ) -> Object {
+        let layout = header.layout;
+        let parts = header.parts.iter().enumerate().map(|(number, entry)| {
+            let number = number as u32;
+            let path = part_path(&header.path, &header.generation, layout.size, number);
+            Part::new(path, layout.part_bytes(number), entry, servers)
+        });
+        Object {
+            version: Version { size: layout.size, tag: format!("\"{}\"", header.generation) },
+            parts: parts.collect(),
+            parity: Parity::new(layout.data, layout.parity),
+            sums: Sums::new(records.clone()),
+            hedges: hedges.clone(),
+            is_local: servers.iter().all(|server| server.store().is_local()),
+            costs: costs(layout),
+            servers: servers.to_vec(),
+            notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
+            url,
+            header,
+            records,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.header.layout
+    }
+
+    /// The error if too few parts can be read: that it was replaced, if it was.
+    pub(crate) fn too_few(&self, damages: &[String]) -> StoreError {
+        let answers = Records::read(&self.servers, &self.header.path, true);
+        if let Some(newest) = answers.newest()
+            && newest.header.generation > self.header.generation
+        {
+            return StoreError::Changed {
+                url: self.url.clone(),
+                version: self.version.to_string(),
+            };
+        }
+        let losses: Vec<String> = self.parts.iter().filter_map(Part::loss).collect();
+        let (url, layout) = (self.url.clone(), self.layout());
+        let (minimum, all) = (layout.data, layout.parts());
+        if losses.is_empty() {
+            let expected = format!("bytes as they were written in {minimum} of {all} parts");
+            return StoreError::Differs { url, expected, found: damages.join("; ") };
+        }
+        let there = all as usize - losses.len();
+        let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
+        let why = format!(
+            "expected bytes of any {minimum} of its {all} parts, found {there} parts; lost: {}",
+            all_losses.join("; ")
+        );
+        StoreError::Network { url, why }
+    }
+
+    /// Remember a warning for the user.
+    pub(crate) fn note(&self, text: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    }
+
+    /// The warnings since the last call.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Traffic since the last call.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        let mut traffic = Traffic::default();
+        self.records.iter().for_each(|record| traffic.add(record.source.take_traffic()));
+        self.parts.iter().for_each(|part| traffic.add(part.take_traffic()));
+        traffic
+    }
+
+    /// Refuse a range that is not in the object.
+    pub(crate) fn check(&self, range: &Range<u64>) -> Result<(), StoreError> {
+        let size = self.version.size;
+        if range.end <= size && range.start <= range.end {
+            return Ok(());
+        }
+        Err(StoreError::ShortRead {
+            url: self.url.clone(),
+            start: range.start,
+            expected: range.end.saturating_sub(range.start),
+            found: size.saturating_sub(range.start),
+        })
+    }
+}
+
+/// The warning about parts that could not be written with the others.
+fn unwritten_parts(url: &str, header: &Header) -> Option<String> {
+    let absent = header.parts.iter().filter(|part| part.version.is_none());
+    let servers: Vec<&str> = absent.map(|part| part.server.as_str()).collect();
+    (!servers.is_empty()).then(|| {
+        let servers = servers.join(", ");
+        format!("{url}: written without its part on {servers}; see: swathe stripe repair")
+    })
+}

@@ -1,0 +1,205 @@
+//! Ranges of one part on their way.
+
+use crate::ask::{Ask, plan_asks};
+use crate::object::Object;
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+use swathe_store_api::{Interrupt, StoreError};
+use swathe_trace::Scope;
+
+/// Reads of a file of this machine beyond this have a thread of their own.
+const INLINE_BYTES: u64 = 1 << 20;
+/// A fetch is late after these multiples of its predicted time and of its latency,
+const LATE: (f64, f64) = (2.0, 3.0);
+/// and not before this time.
+const LATE_LEAST: Duration = Duration::from_millis(20);
+/// A fetch that takes this much longer than predicted counts as failed,
+const TIMEOUT: f64 = 10.0;
+/// but not before this time.
+const TIMEOUT_LEAST: Duration = Duration::from_secs(3);
+/// No prediction is longer.
+const LONGEST_S: f64 = 1e6;
+/// What opening a part and planning its read are reckoned to take.
+const OPENING_S: f64 = 0.25;
+
+/// What is reported of a fetch.
+pub(crate) enum Message {
+    /// How it is read.
+    Planned {
+        /// Ranges of the part, ascending and apart.
+        windows: Vec<Range<u64>>,
+        /// Predicted time.
+        predicted_s: f64,
+        /// Latency of the server.
+        latency_s: f64,
+    },
+    /// The next window.
+    Piece(Bytes),
+    /// The end, perhaps with an error.
+    End(Option<StoreError>),
+}
+
+/// Ranges of a part that were asked for. Dropped, it ends its waits.
+pub(crate) struct PartFetch {
+    pub(crate) part: u32,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) is_running: bool,
+    /// Whether it is in addition, as another part is late.
+    pub(crate) is_hedge: bool,
+    /// Whether others were asked because this one is late.
+    pub(crate) is_hedged: bool,
+    /// What came, as ranges of the part.
+    windows: Vec<Range<u64>>,
+    pieces: Vec<Bytes>,
+    began: Instant,
+    predicted_s: f64,
+    latency_s: f64,
+    interrupt: Interrupt,
+}
+
+impl PartFetch {
+    /// Ask a part for ranges, ascending. What comes is sent with this number.
+    pub(crate) fn start(
+        object: &Arc<Object>,
+        part: u32,
+        asks: Vec<Ask>,
+        number: usize,
+        sender: &Sender<(usize, Message)>,
+    ) -> PartFetch {
+        let interrupt = Interrupt::current().child();
+        let fetch = PartFetch {
+            part,
+            asks,
+            is_running: true,
+            is_hedge: false,
+            is_hedged: false,
+            windows: Vec::new(),
+            pieces: Vec::new(),
+            began: Instant::now(),
+            predicted_s: OPENING_S,
+            latency_s: 0.0,
+            interrupt: interrupt.clone(),
+        };
+        let bytes: u64 = fetch.asks.iter().map(|ask| ask.in_part.end - ask.in_part.start).sum();
+        let (object, asks, sender) = (object.clone(), fetch.asks.clone(), sender.clone());
+        let is_inline = object.parts[part as usize].is_local() && bytes <= INLINE_BYTES;
+        let report = move |message| sender.send((number, message)).is_ok();
+        if is_inline {
+            run(&object, part, &asks, &report);
+            return fetch;
+        }
+        let scope = Scope::current();
+        let again = report.clone();
+        let url = object.url.clone();
+        let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(move || {
+            scope.enter();
+            interrupt.enter();
+            run(&object, part, &asks, &report);
+        });
+        if let Err(source) = thread {
+            again(Message::End(Some(StoreError::Io { url, source })));
+        }
+        fetch
+    }
+
+    /// Take a message.
+    pub(crate) fn take(&mut self, message: Message) -> Option<Result<(), StoreError>> {
+        match message {
+            Message::Planned { windows, predicted_s, latency_s } => {
+                (self.windows, self.latency_s) = (windows, latency_s);
+                self.predicted_s = self.began.elapsed().as_secs_f64() + predicted_s;
+            }
+            Message::Piece(bytes) => self.pieces.push(bytes),
+            Message::End(error) => {
+                self.is_running = false;
+                return Some(error.map_or(Ok(()), Err));
+            }
+        }
+        None
+    }
+
+    /// The bytes of a range of the part, if they came.
+    pub(crate) fn bytes_of(&self, range: &Range<u64>) -> Option<Bytes> {
+        let count = self.pieces.len();
+        let windows = &self.windows[..count.min(self.windows.len())];
+        let first = windows.partition_point(|window| window.end <= range.start);
+        let (window, piece) = (windows.get(first)?, &self.pieces[first]);
+        let inside = |at: u64| (at - window.start) as usize;
+        if window.start <= range.start && range.end <= window.end {
+            return Some(piece.slice(inside(range.start)..inside(range.end)));
+        }
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        let mut at = range.start;
+        for (window, piece) in windows.iter().zip(&self.pieces).skip(first) {
+            if window.start > at || at == range.end {
+                break;
+            }
+            let until = window.end.min(range.end);
+            let inside = |at: u64| (at - window.start) as usize;
+            bytes.extend_from_slice(&piece[inside(at)..inside(until)]);
+            at = until;
+        }
+        (at == range.end).then(|| bytes.into())
+    }
+
+    /// When it is late.
+    pub(crate) fn late_at(&self) -> Instant {
+        let seconds = LATE.0 * self.predicted_s + LATE.1 * self.latency_s;
+        self.began + LATE_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
+    }
+
+    /// When it counts as failed.
+    pub(crate) fn timeout_at(&self) -> Instant {
+        let seconds = TIMEOUT * self.predicted_s;
+        self.began + TIMEOUT_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
+    }
+
+    /// Wait for it no longer.
+    pub(crate) fn abandon(&mut self) {
+        self.is_running = false;
+        self.interrupt.set();
+    }
+}
+
+impl Drop for PartFetch {
+    fn drop(&mut self) {
+        self.interrupt.set();
+    }
+}
+
+/// Read a part, and report what comes. `report` is false once nobody listens.
+fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> bool) {
+    let source = match object.parts[part as usize].open() {
+        Ok(source) => source,
+        Err(error) => {
+            report(Message::End(Some(error)));
+            return;
+        }
+    };
+    let costs = source.costs().with_factors(source.factors());
+    let (plan, latency_s) = (plan_asks(asks, &costs, source.connections()), costs.latency_s());
+    let (way, windows) = (plan.way(), plan.ranges.clone());
+    if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
+        return;
+    }
+    for (piece, window) in source.fetch_by(plan.ranges.clone(), way).zip(&plan.ranges) {
+        let message = match piece {
+            Ok(bytes) if bytes.len() as u64 == window.end - window.start => Message::Piece(bytes),
+            Ok(bytes) => Message::End(Some(StoreError::ShortRead {
+                url: source.url().to_string(),
+                start: window.start,
+                expected: window.end - window.start,
+                found: bytes.len() as u64,
+            })),
+            Err(error) => Message::End(Some(error)),
+        };
+        let is_end = matches!(message, Message::End(_));
+        if !report(message) || is_end {
+            return;
+        }
+    }
+    report(Message::End(None));
+}

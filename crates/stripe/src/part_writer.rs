@@ -1,0 +1,133 @@
+//! Writing one part, in a thread of its own.
+
+use crate::server::Server;
+use bytes::{Bytes, BytesMut};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use swathe_store_api::{Failure, Interrupt, PartSums, StoreError, Version};
+use swathe_trace::Scope;
+
+/// Bytes written to a server at a time: a bucket wants all but the last to be alike and not small.
+const WRITE_BYTES: u64 = 8 << 20;
+/// Most writes of a part: buckets take no more.
+const MOST_WRITES: u64 = 10_000;
+/// Blocks that wait to be written.
+const QUEUE: usize = 2;
+
+/// A part that is being written.
+pub(crate) struct PartWriter {
+    sender: Option<SyncSender<Bytes>>,
+    thread: Option<JoinHandle<Result<Version, Failure>>>,
+}
+
+impl PartWriter {
+    /// Begin to write `size` bytes to a path of a server.
+    pub(crate) fn start(
+        server: Arc<Server>,
+        path: String,
+        size: u64,
+    ) -> Result<PartWriter, StoreError> {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let (scope, interrupt) = (Scope::current(), Interrupt::current());
+        let url = path.clone();
+        let work = move || {
+            scope.enter();
+            interrupt.enter();
+            write(&server, &path, size, &receiver)
+        };
+        let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(work);
+        let thread = thread.map_err(|source| StoreError::Io { url, source })?;
+        Ok(PartWriter { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Write the next block; `false` if the part failed.
+    pub(crate) fn write(&mut self, block: Bytes) -> bool {
+        let is_sent = self.sender.as_ref().is_some_and(|sender| sender.send(block).is_ok());
+        if !is_sent {
+            self.sender = None;
+        }
+        is_sent
+    }
+
+    /// Whether it did not fail yet, as far as is known.
+    pub(crate) fn is_going(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    /// Wait until all of it is written and checked; the version that its server gave it.
+    pub(crate) fn finish(mut self) -> Result<Version, Failure> {
+        self.sender = None;
+        let thread = self.thread.take().expect("a part is finished once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for PartWriter {
+    fn drop(&mut self) {
+        // Too few bytes: what was written is thrown away.
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn write(
+    server: &Server,
+    path: &str,
+    size: u64,
+    blocks: &Receiver<Bytes>,
+) -> Result<Version, Failure> {
+    let write_bytes = WRITE_BYTES.max(size.div_ceil(MOST_WRITES).next_multiple_of(1 << 20));
+    let mut sink = server.create(path, size, size > write_bytes)?;
+    let mut sums = PartSums::default();
+    let (mut waiting, mut count) = (BytesMut::new(), 0);
+    for block in blocks {
+        count += block.len() as u64;
+        let mut rest = block;
+        while !rest.is_empty() {
+            let room = (write_bytes as usize) - waiting.len();
+            let next = rest.split_to(room.min(rest.len()));
+            let is_whole = waiting.is_empty() && next.len() as u64 == write_bytes;
+            if is_whole {
+                sums.add(&next);
+                sink.write(next)?;
+                continue;
+            }
+            waiting.extend_from_slice(&next);
+            if waiting.len() as u64 == write_bytes {
+                let bytes = waiting.split().freeze();
+                sums.add(&bytes);
+                sink.write(bytes)?;
+            }
+        }
+    }
+    if count != size {
+        let (url, start) = (path.to_string(), 0);
+        return Err(StoreError::ShortRead { url, start, expected: size, found: count }.into());
+    }
+    if !waiting.is_empty() {
+        let bytes = waiting.freeze();
+        sums.add(&bytes);
+        sink.write(bytes)?;
+    }
+    let is_verified = sink.is_verified();
+    sink.finish(&sums, write_bytes, true)?;
+    let source = server.open(path)?;
+    let version = source.version().clone();
+    if version.size != size {
+        let (expected, found) = (format!("{size} bytes"), version.size.to_string());
+        return Err(StoreError::Differs { url: source.url().to_string(), expected, found }.into());
+    }
+    if !is_verified && version.tag.trim_matches('"') != sums.etag() {
+        let mut copy = PartSums::default();
+        let count = size.div_ceil(write_bytes);
+        let ranges = (0..count).map(|n| n * write_bytes..((n + 1) * write_bytes).min(size));
+        for bytes in source.fetch(ranges.collect(), 2) {
+            copy.add(&bytes?);
+        }
+        sums.check(source.url(), &copy, write_bytes)?;
+    }
+    Ok(version)
+}

@@ -1,0 +1,237 @@
+//! Which version of an object counts: what its records on all servers say.
+//!
+//! A record is written to all servers, and a write counts when a majority has it. So a newer version
+//! cannot hide on servers that are not heard: fewer than a majority.
+
+use crate::layout::Layout;
+use crate::names::record_path;
+use crate::record::{Generation, HEADER_BYTES, Header};
+use crate::server::{Server, ask};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+use swathe_store_api::{Source, StoreError};
+
+/// Bytes of a record that are read at first, if its opening brought none.
+const FIRST_BYTES: u64 = 16 << 10;
+/// How much longer than the others a server may take, at least,
+const GRACE: Duration = Duration::from_millis(50);
+/// and as a multiple of what they took.
+const PATIENCE: u32 = 2;
+
+/// A record on a server.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) header: Header,
+    /// Where its checksums begin.
+    pub(crate) start: u64,
+    /// Its first bytes.
+    pub(crate) head: Bytes,
+    pub(crate) source: Arc<dyn Source>,
+}
+
+/// What a server says of an object.
+pub(crate) enum Answer {
+    /// It has a record.
+    Record(Box<Record>),
+    /// It has none.
+    Absent,
+    /// It has one that cannot be read.
+    Damaged(String),
+    /// It could not say.
+    Failed(StoreError),
+}
+
+/// What servers say of an object; `None` of those that were not waited for.
+pub(crate) struct Records {
+    pub(crate) answers: Vec<Option<Answer>>,
+}
+
+/// Read the record of a path on a server.
+pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
+    let source = match server.open(&record_path(path)) {
+        Ok(source) => source,
+        Err(StoreError::NotFound { .. }) => return Answer::Absent,
+        Err(error) => return Answer::Failed(error),
+    };
+    let mut head = source.first();
+    let mut minimum = if head.is_empty() { FIRST_BYTES } else { 0 };
+    loop {
+        let length = minimum.min(source.len());
+        if (head.len() as u64) < length {
+            let mut bytes = vec![0; length as usize];
+            match source.read_exact_at(0, &mut bytes) {
+                Ok(()) => head = bytes.into(),
+                Err(error) => return Answer::Failed(error),
+            }
+        }
+        match Header::decode(&head) {
+            Ok(Ok((header, start))) => {
+                let length = start + header.sums_bytes();
+                if source.len() != length {
+                    let found = source.len();
+                    return Answer::Damaged(format!(
+                        "the record: expected {length} bytes, found {found}"
+                    ));
+                }
+                if header.path != path {
+                    let found = header.path;
+                    return Answer::Damaged(format!(
+                        "the record: expected that of {path}, found that of {found}"
+                    ));
+                }
+                return Answer::Record(Box::new(Record { header, start, head, source }));
+            }
+            Ok(Err(more)) if (head.len() as u64) < source.len() && more <= 2 * HEADER_BYTES => {
+                minimum = (more as u64).max(head.len() as u64 + 1);
+            }
+            Ok(Err(more)) => {
+                let found = source.len();
+                return Answer::Damaged(format!(
+                    "the record: expected at least {more} bytes, found {found}"
+                ));
+            }
+            Err(error) => return Answer::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl Records {
+    /// Ask servers for the record of an object: all with `all`, else as many as are needed to know
+    /// its version, without waiting for a late one.
+    pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
+        let mut answers: Vec<Option<Answer>> = servers.iter().map(|_| None).collect();
+        let is_asked = |server: &Arc<Server>| all || !server.is_silent();
+        let by_number = |is_first: bool| -> Vec<(usize, Arc<Server>)> {
+            let each = servers.iter().cloned().enumerate();
+            each.filter(|(_, server)| is_asked(server) == is_first).collect()
+        };
+        let (first, rest) = (by_number(true), by_number(false));
+        let spare = majority(servers.len()) - 1;
+        let (first, rest) = if rest.len() > spare {
+            (servers.iter().cloned().enumerate().collect(), Vec::new())
+        } else {
+            (first, rest)
+        };
+        let began = Instant::now();
+        let object = path.to_string();
+        let receiver = ask(&first, move |_, server| read_record(server, &object));
+        let mut limit = None;
+        let mut missing = first.len();
+        while missing > 0 {
+            let enough = !all && missing + rest.len() <= spare;
+            if enough && limit.is_none() {
+                limit = Some(Instant::now() + GRACE.max(PATIENCE * began.elapsed()));
+            }
+            let answer = match limit {
+                None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(until) => {
+                    receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
+                }
+            };
+            match answer {
+                Ok((number, answer)) => {
+                    answers[number] = Some(answer);
+                    missing -= 1;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let late = first.iter().filter(|(number, _)| answers[*number].is_none());
+                    late.for_each(|(_, server)| server.note_failure());
+                    break;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Records { answers }
+    }
+
+    /// The records that can be read.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.answers.iter().flatten().filter_map(|answer| match answer {
+            Answer::Record(record) => Some(&**record),
+            _ => None,
+        })
+    }
+
+    /// The newest version that a record is of.
+    pub(crate) fn newest(&self) -> Option<&Record> {
+        self.records().max_by(|one, other| one.header.generation.cmp(&other.header.generation))
+    }
+
+    /// The newest version, if it is the one that counts, and is not that the object was removed.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`]; [`StoreError::Network`] if too few servers could be heard;
+    /// [`StoreError::Differs`] if all records are damaged.
+    pub(crate) fn current(
+        &self,
+        servers: &[Arc<Server>],
+        url: &str,
+    ) -> Result<&Record, StoreError> {
+        for answer in self.answers.iter().flatten() {
+            if let Answer::Failed(StoreError::Interrupted { .. }) = answer {
+                return Err(StoreError::Interrupted { url: url.to_string() });
+            }
+        }
+        let newest = self.newest();
+        let width = newest.map_or(servers.len(), |record| record.header.layout.parts() as usize);
+        let silent = self.silent(servers);
+        if silent.len() >= majority(width) {
+            let all = silent.len() == servers.len();
+            if let (true, Some(Some(Answer::Failed(error)))) = (all, self.answers.first())
+                && let StoreError::Forbidden { why, .. } = error
+            {
+                return Err(StoreError::Forbidden { url: url.to_string(), why: why.clone() });
+            }
+            let minimum = servers.len() - majority(width) + 1;
+            let answer_count = servers.len() - silent.len();
+            let why = format!(
+                "expected answers of {minimum} of {} servers, found {answer_count}; {}",
+                servers.len(),
+                silent.join("; ")
+            );
+            return Err(StoreError::Network { url: url.to_string(), why });
+        }
+        match newest {
+            Some(record) if !record.header.is_removed => Ok(record),
+            Some(_) => Err(StoreError::NotFound { url: url.to_string(), why: String::new() }),
+            None => Err(self.without_records(servers, url)),
+        }
+    }
+
+    fn without_records(&self, servers: &[Arc<Server>], url: &str) -> StoreError {
+        let url = url.to_string();
+        let damage = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
+            Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
+            _ => None,
+        });
+        match damage {
+            Some(found) => {
+                StoreError::Differs { url, expected: "a record that can be read".into(), found }
+            }
+            None => StoreError::NotFound { url, why: String::new() },
+        }
+    }
+
+    /// The servers that did not say whether they have a record, and why.
+    pub(crate) fn silent(&self, servers: &[Arc<Server>]) -> Vec<String> {
+        let each = self.answers.iter().zip(servers);
+        each.filter_map(|(answer, server)| match answer {
+            Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
+            None => Some(format!("{}: no answer", server.name)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The layout and version of the newest record, for the next.
+    pub(crate) fn newest_version(&self) -> Option<(Generation, Layout)> {
+        self.newest().map(|record| (record.header.generation.clone(), record.header.layout))
+    }
+}
+
+/// More than half.
+pub(crate) fn majority(count: usize) -> usize {
+    count / 2 + 1
+}

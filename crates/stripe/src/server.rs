@@ -1,0 +1,245 @@
+//! One of the places that a striped store keeps its parts in.
+
+use std::io::ErrorKind;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use swathe_store_api::{
+    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, PartSums, Retry, Sink, Source,
+    Store, StoreError, Version,
+};
+use swathe_trace::Scope;
+
+/// A server that failed is left out where others are enough, and asked again after this time.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Attempts to write a small object.
+const ATTEMPTS: u32 = 4;
+
+/// A store, or a folder of one.
+#[derive(Debug)]
+pub(crate) struct Server {
+    store: Arc<dyn Store>,
+    prefix: String,
+    /// What users and records call it: `NAME:prefix`.
+    pub(crate) name: String,
+    health: Arc<Mutex<Health>>,
+}
+
+/// Whether a server failed.
+#[derive(Debug, Default)]
+struct Health {
+    failed_at: Option<Instant>,
+    /// Whether it is being asked again.
+    is_asked: bool,
+    /// A file that it was asked for.
+    path: String,
+}
+
+impl Server {
+    /// A folder of a store that has a name; an empty prefix is its root.
+    pub(crate) fn new(store: Arc<dyn Store>, prefix: &str) -> Server {
+        let prefix = match prefix.trim_matches('/') {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
+        };
+        let name = format!("{}:{prefix}", store.settings().name);
+        Server { store, prefix, name, health: Arc::default() }
+    }
+
+    /// The store that it is a folder of.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// As users may see it.
+    pub(crate) fn url(&self) -> String {
+        self.store.display_url(&self.store.url_of(&self.prefix))
+    }
+
+    fn at<T>(&self, path: &str, work: impl FnOnce(ObjectName<'_>) -> T) -> T {
+        let path = format!("{}{path}", self.prefix);
+        let full_name = format!("{}:{path}", self.store.settings().name);
+        work(ObjectName { url: &self.store.url_of(&path), qualified_name: Some(&full_name) })
+    }
+
+    /// Open a file of it.
+    pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
+        let result = self.at(path, |name| self.store.open(name));
+        self.learn(path, &result);
+        result
+    }
+
+    /// A file assumed to be at a version, as [`Store::assume`].
+    pub(crate) fn assume(
+        &self,
+        path: &str,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        self.at(path, |name| self.store.assume(name, version))
+    }
+
+    /// Begin to write a file.
+    pub(crate) fn create(
+        &self,
+        path: &str,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        self.at(path, |name| self.store.create(name, size, in_parts))
+    }
+
+    /// Write a small file, in place of the one there is.
+    pub(crate) fn put(&self, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.put_once(path, bytes) {
+                Err(Failure { error, retry })
+                    if attempt == ATTEMPTS || retry == Retry::Never && !is_busy(&error) =>
+                {
+                    return Err(error);
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(20 << attempt)),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    fn put_once(&self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let mut sink = self.create(path, bytes.len() as u64, false)?;
+        let mut sums = PartSums::default();
+        if !bytes.is_empty() {
+            sums.add(bytes);
+            sink.write(bytes.to_vec().into())?;
+        }
+        sink.finish(&sums, (bytes.len() as u64).max(1), true)
+    }
+
+    /// Remove a file, if it exists.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
+        match self.at(path, |name| self.store.remove(name)) {
+            Err(StoreError::NotFound { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The files at or below a path, in pages; paths as of this folder.
+    pub(crate) fn list(
+        &self,
+        path: &str,
+        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let options = ListOptions { with_hidden: true, may_lack: true };
+        let mut listing = self.at(path, |name| self.store.list(name, options))?;
+        while let Some(page) = listing.next_page()? {
+            for item in page {
+                let below = |path: String| path.strip_prefix(&self.prefix).map(str::to_string);
+                match item {
+                    ListItem::Object(entry) => {
+                        if let Some(path) = below(entry.path.clone()) {
+                            take(ServerItem::File(Entry { path, ..entry }))?;
+                        }
+                    }
+                    ListItem::Unlisted { path, why } => {
+                        let path = below(path.clone()).unwrap_or(path);
+                        take(ServerItem::Unlisted { path, why })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it failed, and did not answer since. After a while it is asked again, beside the work.
+    pub(crate) fn is_silent(self: &Arc<Server>) -> bool {
+        let mut health = self.lock();
+        let Some(failed_at) = health.failed_at else { return false };
+        if failed_at.elapsed() > SILENCE && !health.is_asked {
+            let (server, path) = (self.clone(), health.path.clone());
+            let again = std::thread::Builder::new().name("swathe-server".into()).spawn(move || {
+                drop(server.open(&path));
+                server.lock().is_asked = false;
+            });
+            health.is_asked = again.is_ok();
+        }
+        true
+    }
+
+    /// Remember that it failed, or was too late.
+    pub(crate) fn note_failure(&self) {
+        self.lock().failed_at = Some(Instant::now());
+    }
+
+    fn learn<T>(&self, path: &str, result: &Result<T, StoreError>) {
+        let mut health = self.lock();
+        match result {
+            Err(StoreError::Network { .. }) => {
+                health.failed_at = Some(Instant::now());
+                health.path = path.to_string();
+            }
+            Err(StoreError::Interrupted { .. }) => {}
+            _ => health.failed_at = None,
+        }
+    }
+}
+
+/// Whether another writes the same file at this moment.
+fn is_busy(error: &StoreError) -> bool {
+    matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::ResourceBusy)
+}
+
+/// What a server lists.
+pub(crate) enum ServerItem {
+    /// A file.
+    File(Entry),
+    /// What could not be listed.
+    Unlisted {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// Ask servers at the same time; the answers come with the number of each, as they arrive. Those of
+/// this machine are asked one after the other: that takes less than a thread.
+pub(crate) fn ask<T: Send + 'static>(
+    servers: &[(usize, Arc<Server>)],
+    work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
+) -> Receiver<(usize, T)> {
+    let (sender, receiver) = channel();
+    let work = Arc::new(work);
+    for (number, server) in servers {
+        let (number, server, work, sender) =
+            (*number, server.clone(), work.clone(), sender.clone());
+        let is_local = server.store.is_local();
+        let ask = move || drop(sender.send((number, work(number, &server))));
+        if is_local {
+            ask();
+            continue;
+        }
+        let (scope, interrupt) = (Scope::current(), Interrupt::current());
+        std::thread::spawn(move || {
+            scope.enter();
+            interrupt.enter();
+            ask();
+        });
+    }
+    receiver
+}
+
+/// Ask all servers, and wait for all answers.
+pub(crate) fn ask_all<T: Send + 'static>(
+    servers: &[Arc<Server>],
+    work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
+) -> Vec<T> {
+    let by_number: Vec<(usize, Arc<Server>)> = servers.iter().cloned().enumerate().collect();
+    let answers = ask(&by_number, work);
+    let mut answers: Vec<(usize, T)> = answers.into_iter().collect();
+    answers.sort_by_key(|(number, _)| *number);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}

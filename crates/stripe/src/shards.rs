@@ -1,0 +1,185 @@
+//! Bytes of shards: those that a read needs, and those that it has.
+
+use crate::layout::{Layout, Piece, widen};
+use crate::parity::Parity;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A shard: its row, and its number in that.
+pub(crate) type ShardId = (u64, u32);
+
+/// Ranges of shards; of each ascending and apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ShardRanges(BTreeMap<ShardId, Vec<Range<u64>>>);
+
+impl ShardRanges {
+    /// What is needed for some bytes of an object: whole blocks of checksums.
+    pub(crate) fn of(layout: Layout, requests: &[Range<u64>]) -> ShardRanges {
+        let mut ranges = ShardRanges::default();
+        for Piece { row, shard, range } in requests.iter().flat_map(|r| layout.pieces(r.clone())) {
+            ranges.add((row, shard), widen(&range, layout.shard_bytes(row, shard)));
+        }
+        ranges
+    }
+
+    /// Add a range of a shard.
+    pub(crate) fn add(&mut self, id: ShardId, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let ranges = self.0.entry(id).or_default();
+        let from = ranges.partition_point(|other| other.end < range.start);
+        let to = ranges.partition_point(|other| other.start <= range.end);
+        let start =
+            ranges[from..to].first().map_or(range.start, |first| first.start.min(range.start));
+        let end = ranges[from..to].last().map_or(range.end, |last| last.end.max(range.end));
+        ranges.splice(from..to, [start..end]);
+    }
+
+    /// Each shard with its ranges, by row.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ShardId, &[Range<u64>])> {
+        self.0.iter().map(|(id, ranges)| (*id, &ranges[..]))
+    }
+
+    /// Whether some of a shard is in it.
+    pub(crate) fn has(&self, id: ShardId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// Whether it has no range.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of all ranges.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.values().flatten().map(|range| range.end - range.start).sum()
+    }
+}
+
+/// Bytes of shards that were read, or rebuilt.
+#[derive(Default)]
+pub(crate) struct Shards(BTreeMap<ShardId, Vec<(Range<u64>, Bytes)>>);
+
+impl Shards {
+    /// Keep bytes of a shard, from `start`.
+    pub(crate) fn put(&mut self, id: ShardId, start: u64, bytes: Bytes) {
+        let range = start..start + bytes.len() as u64;
+        let pieces = self.0.entry(id).or_default();
+        let at = pieces.partition_point(|(other, _)| other.start < range.start);
+        pieces.insert(at, (range, bytes));
+    }
+
+    /// Bytes of a shard, if all of them are here in one piece.
+    pub(crate) fn get(&self, id: ShardId, range: &Range<u64>) -> Option<Bytes> {
+        let pieces = self.0.get(&id)?;
+        let after = pieces.partition_point(|(other, _)| other.start <= range.start);
+        pieces[..after].iter().rev().find_map(|(piece, bytes)| {
+            let from = range.start - piece.start;
+            let inside = range.end <= piece.end;
+            inside.then(|| bytes.slice(from as usize..(range.end - piece.start) as usize))
+        })
+    }
+
+    /// Shards of a row other than this one that have these bytes: the first of them are enough to
+    /// rebuild it.
+    fn helpers(
+        &self,
+        layout: Layout,
+        (row, target): ShardId,
+        range: &Range<u64>,
+    ) -> Vec<(u32, Bytes)> {
+        let others = (0..layout.parts()).filter(|&shard| shard != target);
+        others
+            .filter_map(|shard| {
+                let length = layout.shard_bytes(row, shard);
+                let there = range.start.min(length)..range.end.min(length);
+                let bytes =
+                    if there.is_empty() { Bytes::new() } else { self.get((row, shard), &there)? };
+                Some((shard, bytes))
+            })
+            .take(layout.data as usize)
+            .collect()
+    }
+
+    /// Whether bytes of a shard are here, or follow from others that are.
+    pub(crate) fn can_give(&self, layout: Layout, id: ShardId, range: &Range<u64>) -> bool {
+        self.get(id, range).is_some()
+            || layout.parity > 0 && self.helpers(layout, id, range).len() == layout.data as usize
+    }
+
+    /// Rebuild bytes of a shard from others that are here.
+    pub(crate) fn rebuild(
+        &mut self,
+        layout: Layout,
+        parity: &Parity,
+        id: ShardId,
+        range: &Range<u64>,
+    ) {
+        let length = (range.end - range.start) as usize;
+        let mut shards: Vec<Option<Vec<u8>>> = vec![None; layout.parts() as usize];
+        for (shard, bytes) in self.helpers(layout, id, range) {
+            let mut bytes = Vec::from(bytes);
+            bytes.resize(length, 0);
+            shards[shard as usize] = Some(bytes);
+        }
+        let target = id.1 as usize;
+        parity.rebuild(&mut shards, &[target]);
+        if let Some(bytes) = shards.swap_remove(target) {
+            self.put(id, range.start, bytes.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_meet_are_one() {
+        let mut ranges = ShardRanges::default();
+        for range in [10..20, 30..40, 50..60, 5..5, 20..30, 55..58, 0..4, 59..70] {
+            ranges.add((0, 0), range);
+        }
+        let all: Vec<_> = ranges.iter().collect();
+        assert_eq!(all, [((0, 0), &[0..4, 10..40, 50..70][..])]);
+        assert_eq!(ranges.bytes(), 54);
+    }
+
+    #[test]
+    fn what_is_needed_is_whole_blocks_of_checksums() {
+        let layout = Layout { size: 30_000, block_bytes: 8192, data: 2, parity: 1 };
+        let ranges = ShardRanges::of(layout, &[100..200, 300..400, 8000..8300, 29_990..30_000]);
+        let all: Vec<_> = ranges.iter().map(|(id, ranges)| (id, ranges.to_vec())).collect();
+        assert_eq!(
+            all,
+            [((0, 0), vec![0..8192]), ((0, 1), vec![0..4096]), ((1, 1), vec![4096..5424]),]
+        );
+    }
+
+    #[test]
+    fn lost_bytes_follow_from_others() {
+        let layout = Layout { size: 20_000, block_bytes: 8192, data: 2, parity: 1 };
+        let parity = Parity::new(2, 1);
+        let object: Vec<u8> = (0..20_000u32).map(|at| (at * 7) as u8).collect();
+        // The last row: 3,616 bytes in the first shard, none in the second.
+        assert_eq!((layout.shard_bytes(1, 0), layout.shard_bytes(1, 1)), (3616, 0));
+        let first = &object[..8192];
+        let sum = parity.encode(&[first, &object[8192..16384]]).remove(0);
+        let mut shards = Shards::default();
+        shards.put((0, 0), 4096, Bytes::copy_from_slice(&first[4096..]));
+        assert!(!shards.can_give(layout, (0, 1), &(4096..8192)));
+        shards.put((0, 2), 4096, Bytes::from(sum).slice(4096..));
+        assert!(shards.can_give(layout, (0, 1), &(4096..8192)));
+        assert!(!shards.can_give(layout, (0, 1), &(0..8192)));
+        shards.rebuild(layout, &parity, (0, 1), &(4096..8192));
+        let bytes = shards.get((0, 1), &(5000..5100)).expect("rebuilt");
+        assert_eq!(&bytes[..], &object[13192..13292]);
+        // A shard that is empty helps with zeros.
+        let last = parity.encode(&[&object[16384..], &[0; 3616]]).remove(0);
+        shards.put((1, 2), 0, last.into());
+        shards.rebuild(layout, &parity, (1, 0), &(0..3616));
+        assert_eq!(&shards.get((1, 0), &(0..3616)).expect("rebuilt")[..], &object[16384..]);
+    }
+}

@@ -1,0 +1,343 @@
+//! Writing a striped object.
+//!
+//! Each part is written in a thread of its own, parity on the way. Then the record is written to each
+//! server, in place of the last. So a writer that dies leaves the old object or the new one. Parts of
+//! each version have names of their own. Of two writers at the same moment the one whose version is
+//! higher wins.
+
+use crate::layout::{Layout, SUM_BYTES};
+use crate::names::{part_path, record_path};
+use crate::parity::{Parity, code_name};
+use crate::part_writer::PartWriter;
+use crate::record::{Generation, Header, PartEntry};
+use crate::records::{Records, majority};
+use crate::server::{Server, ask_all};
+use bytes::{Bytes, BytesMut};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use swathe_store_api::{Failure, PartSums, Sink, StoreError, Version};
+use swathe_trace::{Ids, Level, event};
+
+/// An object that is being written.
+pub(crate) struct StripedSink {
+    url: String,
+    path: String,
+    servers: Vec<Arc<Server>>,
+    /// The servers of its parts, in their order.
+    places: Vec<Arc<Server>>,
+    layout: Layout,
+    generation: Generation,
+    /// The version that it takes the place of, and its layout.
+    last: Option<(Generation, Layout)>,
+    parity: Parity,
+    parts: Vec<PartWriter>,
+    /// CRC-32 of each 4,096 bytes of each part.
+    sums: Vec<Vec<u32>>,
+    row: u64,
+    waiting: BytesMut,
+    crc: crc32fast::Hasher,
+    position: u64,
+    is_named: bool,
+}
+
+impl StripedSink {
+    /// Begin to write the object at a path.
+    pub(crate) fn create(
+        servers: &[Arc<Server>],
+        path: &str,
+        url: String,
+        layout: Layout,
+    ) -> Result<StripedSink, StoreError> {
+        let records = Records::read(servers, path, true);
+        let silent = records.silent(servers);
+        if servers.len() - silent.len() < majority(servers.len()) {
+            let (minimum, found) = (majority(servers.len()), servers.len() - silent.len());
+            let why = format!(
+                "expected {minimum} of {} servers to be written to, found {found}; {}",
+                servers.len(),
+                silent.join("; ")
+            );
+            return Err(StoreError::Network { url, why });
+        }
+        let last = records.newest_version();
+        let number = last.as_ref().map_or(1, |(last, _)| last.number.saturating_add(1));
+        let generation = Generation { number, writer: new_writer() };
+        let places: Vec<Arc<Server>> = servers[..layout.parts() as usize].to_vec();
+        let parts = places.iter().enumerate().map(|(part, server)| {
+            let part = part as u32;
+            let path = part_path(path, &generation, layout.size, part);
+            PartWriter::start(server.clone(), path, layout.part_bytes(part))
+        });
+        let parts = parts.collect::<Result<Vec<PartWriter>, StoreError>>()?;
+        Ok(StripedSink {
+            url,
+            path: path.to_string(),
+            servers: servers.to_vec(),
+            places,
+            layout,
+            generation,
+            last,
+            parity: Parity::new(layout.data, layout.parity),
+            sums: vec![Vec::new(); parts.len()],
+            parts,
+            row: 0,
+            waiting: BytesMut::new(),
+            crc: crc32fast::Hasher::new(),
+            position: 0,
+            is_named: false,
+        })
+    }
+
+    fn part_path(&self, part: usize) -> String {
+        part_path(&self.path, &self.generation, self.layout.size, part as u32)
+    }
+
+    /// Write a row; its parity is computed first.
+    fn write_row(&mut self, row: Bytes) -> Result<(), Failure> {
+        let (layout, number) = (self.layout, self.row);
+        let longest = layout.longest_shard(number) as usize;
+        let mut shards: Vec<Bytes> = Vec::with_capacity(layout.parts() as usize);
+        let mut rest = row;
+        for _ in 0..layout.data {
+            shards.push(rest.split_to(rest.len().min(longest)));
+        }
+        if layout.parity > 0 {
+            let full_shards: Vec<Bytes> = shards
+                .iter()
+                .map(|shard| match shard.len() == longest {
+                    true => shard.clone(),
+                    false => {
+                        let mut bytes = BytesMut::from(&shard[..]);
+                        bytes.resize(longest, 0);
+                        bytes.freeze()
+                    }
+                })
+                .collect();
+            let views: Vec<&[u8]> = full_shards.iter().map(|shard| &shard[..]).collect();
+            shards.extend(self.parity.encode(&views).into_iter().map(Bytes::from));
+        }
+        for (shard, bytes) in shards.into_iter().enumerate() {
+            let part = layout.part_of(number, shard as u32) as usize;
+            if !bytes.is_empty() {
+                self.sums[part].extend(bytes.chunks(SUM_BYTES as usize).map(crc32fast::hash));
+                self.parts[part].write(bytes);
+            }
+        }
+        self.row += 1;
+        let going = self.parts.iter().filter(|part| part.is_going()).count();
+        if going < needed_parts(layout) { Err(self.give_up()) } else { Ok(()) }
+    }
+
+    /// End all parts, and say why the first failed.
+    fn give_up(&mut self) -> Failure {
+        let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
+        let names = self.places.iter().map(|server| server.name.clone());
+        // Those that were ended early say that they have too few bytes.
+        let is_cause = |error: &StoreError| !matches!(error, StoreError::ShortRead { .. });
+        let failures = names.zip(results).filter_map(|(name, result)| Some((name, result.err()?)));
+        let mut failures: Vec<_> =
+            failures.filter(|(_, failure)| is_cause(&failure.error)).collect();
+        let Some((_, first)) = failures.first_mut() else {
+            let why = "its parts ended early".to_string();
+            return StoreError::Network { url: self.url.clone(), why }.into();
+        };
+        let retry = first.retry;
+        let why: Vec<String> =
+            failures.iter().map(|(name, failure)| format!("{name}: {}", failure.error)).collect();
+        let why = format!(
+            "expected {} of {} parts to be written, failed: {}",
+            needed_parts(self.layout),
+            self.layout.parts(),
+            why.join("; ")
+        );
+        Failure { error: StoreError::Network { url: self.url.clone(), why }, retry }
+    }
+
+    /// Wait for all parts; those that failed are `None`.
+    fn finish_parts(&mut self) -> Result<Vec<Option<Version>>, Failure> {
+        let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
+        let good = results.iter().filter(|result| result.is_ok()).count();
+        let minimum = needed_parts(self.layout);
+        let mut parts = Vec::new();
+        let mut failures = Vec::new();
+        let mut retry = None;
+        for (server, result) in self.places.iter().zip(results) {
+            match result {
+                Ok(part) => parts.push(Some(part)),
+                Err(failure) => {
+                    retry = retry.or(Some(failure.retry));
+                    failures.push(format!("{}: {}", server.name, failure.error));
+                    parts.push(None);
+                }
+            }
+        }
+        if good >= minimum {
+            failures.iter().for_each(|failure| self.record("STRIPE_PART_FAILED", failure));
+            return Ok(parts);
+        }
+        let why = format!(
+            "expected {minimum} of {} parts to be written, found {good}; failed: {}",
+            self.layout.parts(),
+            failures.join("; ")
+        );
+        let error = StoreError::Network { url: self.url.clone(), why };
+        Err(Failure { error, retry: retry.unwrap_or(swathe_store_api::Retry::Never) })
+    }
+
+    fn record(&self, name: &str, why: &str) {
+        event(Level::Usage, name, &Ids::default(), |record| {
+            record.text("OBJECT", &self.url).text("WHY", why);
+        });
+    }
+
+    /// Write the record to all servers, and check that this version won.
+    fn name(&mut self, parts: &[Option<Version>]) -> Result<(), StoreError> {
+        let entries = self.places.iter().zip(parts).map(|(server, part)| PartEntry {
+            server: server.name.clone(),
+            version: part.as_ref().map(Version::to_string),
+        });
+        let header = Header {
+            path: self.path.clone(),
+            generation: self.generation.clone(),
+            is_removed: false,
+            layout: self.layout,
+            code: code_name(self.layout.parity).to_string(),
+            crc32: self.crc.clone().finalize(),
+            parts: entries.collect(),
+        };
+        let bytes = header.encode(&self.sums);
+        // From here on a reader may see this version: its parts stay.
+        self.is_named = true;
+        put_records(&self.servers, &self.path, &self.url, bytes)?;
+        let records = Records::read(&self.servers, &self.path, false);
+        let newest = records.newest().map(|record| &record.header.generation);
+        if let Some(newest) = newest.filter(|newest| **newest > self.generation) {
+            let url = self.url.clone();
+            let (expected, found) = (format!("version {}", self.generation), newest.to_string());
+            self.record("STRIPE_LOST", "another writer won");
+            return Err(StoreError::Differs { url, expected, found });
+        }
+        Ok(())
+    }
+}
+
+/// Parts without which a write fails: one more than a reader needs, if there is more than one spare.
+fn needed_parts(layout: Layout) -> usize {
+    layout.data as usize + usize::from(layout.parity > 1)
+}
+
+/// Write a record to all servers; a majority is enough.
+pub(crate) fn put_records(
+    servers: &[Arc<Server>],
+    path: &str,
+    url: &str,
+    record: Vec<u8>,
+) -> Result<(), StoreError> {
+    let path = record_path(path);
+    let results = ask_all(servers, move |_, server| server.put(&path, &record));
+    let failures: Vec<String> = results
+        .iter()
+        .zip(servers)
+        .filter_map(|(result, server)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
+        .collect();
+    let (position, minimum) = (servers.len() - failures.len(), majority(servers.len()));
+    if position >= minimum {
+        return Ok(());
+    }
+    let why = format!(
+        "expected its record on {minimum} of {} servers, found {position}; failed: {}",
+        servers.len(),
+        failures.join("; ")
+    );
+    Err(StoreError::Network { url: url.to_string(), why })
+}
+
+/// Remove the parts of versions that are no longer needed. What cannot be removed now is found by
+/// `swathe stripe check`.
+pub(crate) fn remove_parts(
+    servers: &[Arc<Server>],
+    path: &str,
+    generation: &Generation,
+    layout: Layout,
+) {
+    let paths: Vec<String> =
+        (0..layout.parts()).map(|part| part_path(path, generation, layout.size, part)).collect();
+    let servers_of = servers.len() == paths.len();
+    ask_all(servers, move |number, server| {
+        // A part is on the server of its number, if the servers are the same as then.
+        let (own, others) = (paths.get(number), paths.iter().enumerate());
+        own.into_iter().for_each(|path| drop(server.remove(path)));
+        let others = others.filter(|(other, _)| !servers_of && *other != number);
+        others.for_each(|(_, path)| drop(server.remove(path)));
+    });
+}
+
+/// Sixteen digits that no other writer has.
+fn new_writer() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    format!("{:016x}", hasher.finish())
+}
+
+impl Sink for StripedSink {
+    fn write(&mut self, part: Bytes) -> Result<(), Failure> {
+        self.crc.update(&part);
+        self.position += part.len() as u64;
+        let mut rest = part;
+        while !rest.is_empty() {
+            if self.row >= self.layout.rows() {
+                let (url, expected) = (self.url.clone(), format!("{} bytes", self.layout.size));
+                return Err(StoreError::Differs { url, expected, found: "more".into() }.into());
+            }
+            let row_bytes = self.layout.bytes_in_row(self.row) as usize;
+            if self.waiting.is_empty() && rest.len() >= row_bytes {
+                let row = rest.split_to(row_bytes);
+                self.write_row(row)?;
+                continue;
+            }
+            let next = rest.split_to(rest.len().min(row_bytes - self.waiting.len()));
+            self.waiting.extend_from_slice(&next);
+            if self.waiting.len() == row_bytes {
+                let row = self.waiting.split().freeze();
+                self.write_row(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, _: &PartSums, _: u64, replaces: bool) -> Result<(), Failure> {
+        if self.position != self.layout.size {
+            let (url, start) = (self.url.clone(), 0);
+            let (expected, found) = (self.layout.size, self.position);
+            return Err(StoreError::ShortRead { url, start, expected, found }.into());
+        }
+        let parts = self.finish_parts()?;
+        if !replaces {
+            let records = Records::read(&self.servers, &self.path, true);
+            if records.newest().is_some_and(|record| !record.header.is_removed) {
+                return Err(StoreError::Exists { url: self.url.clone() }.into());
+            }
+        }
+        self.name(&parts)?;
+        if let Some((last, layout)) = &self.last {
+            remove_parts(&self.servers, &self.path, last, *layout);
+        }
+        Ok(())
+    }
+
+    fn is_verified(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for StripedSink {
+    fn drop(&mut self) {
+        self.parts.clear();
+        if !self.is_named {
+            let paths: Vec<String> =
+                (0..self.places.len()).map(|part| self.part_path(part)).collect();
+            // What is left is found by `swathe stripe check`.
+            ask_all(&self.places, move |number, server| drop(server.remove(&paths[number])));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Several servers as one store.
+
+use crate::combined_costs::combine;
+use crate::hedge::Hedges;
+use crate::layout::{Layout, MOST_PARTS};
+use crate::listing::list_objects;
+use crate::object::Object;
+use crate::parity::code_name;
+use crate::record::{Generation, Header, PartEntry};
+use crate::records::{Records, majority};
+use crate::server::{Server, ask_all};
+use crate::striped_sink::{StripedSink, put_records, remove_parts};
+use crate::striped_source::StripedSource;
+use std::sync::Arc;
+use swathe_plan::{Connections, Costs};
+use swathe_store_api::{
+    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+};
+
+/// Root of striped stores: `striped://NAME`.
+pub(crate) const SCHEME: &str = "striped";
+/// Bytes of a block, if the store does not say.
+const BLOCK_BYTES: u64 = 1 << 20;
+/// Longest path: the names of parts are longer, and file systems allow 255 bytes.
+const LONGEST_NAME: usize = 170;
+
+/// A store whose objects are striped over others.
+#[derive(Debug)]
+pub(crate) struct StripedStore {
+    settings: StoreSettings,
+    pub(crate) servers: Vec<Arc<Server>>,
+    layout: Result<Layout, String>,
+    pub(crate) hedges: Arc<Hedges>,
+}
+
+impl StripedStore {
+    /// A store of these settings over stores that `connect` makes.
+    pub(crate) fn new(
+        settings: StoreSettings,
+        connect: fn(StoreSettings) -> Arc<dyn Store>,
+    ) -> StripedStore {
+        let servers = settings.over.iter();
+        let servers = servers
+            .map(|place| Arc::new(Server::new(connect(place.store.clone()), &place.prefix)))
+            .collect();
+        StripedStore::of_servers(settings, servers)
+    }
+
+    pub(crate) fn of_servers(settings: StoreSettings, servers: Vec<Arc<Server>>) -> StripedStore {
+        let layout = layout_of(&settings, servers.len());
+        let costs = match &layout {
+            Ok(layout) if !settings.is_measured => costs_of(&servers, *layout),
+            _ => settings.costs.clone(),
+        };
+        let settings = StoreSettings { costs, ..settings };
+        let first = servers.first().map(|server| server.url()).unwrap_or_default();
+        let hedges = Hedges::of(&format!("{} {first}", settings.root));
+        StripedStore { settings, servers, layout, hedges }
+    }
+
+    /// The layout of an object of this size.
+    fn layout(&self, url: &str, size: u64) -> Result<Layout, StoreError> {
+        let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
+        let layout = self.layout.clone().map_err(refuse)?;
+        Layout { size, ..layout }.check().map_err(|error| refuse(error.to_string()))
+    }
+
+    /// The path of an object in the store.
+    pub(crate) fn path_of<'a>(&self, url: &'a str) -> Result<&'a str, StoreError> {
+        let refuse = |why: &str| StoreError::Unsupported { url: url.to_string(), why: why.into() };
+        self.layout.as_ref().map_err(|why| refuse(why))?;
+        let rest =
+            url.strip_prefix(&self.settings.root).ok_or_else(|| refuse("not in this store"))?;
+        let path = rest.trim_start_matches('/');
+        if path.split('/').any(|name| name == ".." || name == ".") || path.contains('\0') {
+            return Err(refuse("its path has a name that is '.' or '..', or a null character"));
+        }
+        if path.split('/').any(|name| name.len() > LONGEST_NAME) {
+            let why = format!("a name of its path is longer than {LONGEST_NAME} bytes");
+            return Err(refuse(&why));
+        }
+        Ok(path)
+    }
+
+    /// The path of an object, which is not a folder.
+    fn object_path<'a>(&self, url: &'a str) -> Result<&'a str, StoreError> {
+        match self.path_of(url)? {
+            path if path.is_empty() || path.ends_with('/') => {
+                let why = "a folder, not an object".to_string();
+                Err(StoreError::Unsupported { url: url.to_string(), why })
+            }
+            path => Ok(path),
+        }
+    }
+
+    fn costs(&self, layout: Layout) -> Costs {
+        if self.settings.is_measured {
+            return self.settings.costs.clone();
+        }
+        costs_of(&self.servers, layout)
+    }
+
+    /// Open an object with what is known of it.
+    pub(crate) fn open_object(&self, url: &str) -> Result<Object, StoreError> {
+        let path = self.object_path(url)?;
+        let costs = |layout| self.costs(layout);
+        Object::open(&self.servers, path, url.to_string(), costs, &self.hedges)
+    }
+}
+
+fn costs_of(servers: &[Arc<Server>], layout: Layout) -> Costs {
+    let costs: Vec<&Costs> =
+        servers.iter().map(|server| &server.store().settings().costs).collect();
+    combine(&costs, layout)
+}
+
+/// The layout of objects, from the options of the store: `parity` (0), `block_bytes` (1 MiB).
+fn layout_of(settings: &StoreSettings, servers: usize) -> Result<Layout, String> {
+    let number = |name: &str, default: u64| match settings.options.get(name) {
+        None => Ok(default),
+        Some(text) => text
+            .parse()
+            .map_err(|_| format!("the option {name}: expected a number, found {text:?}")),
+    };
+    let parity = number("parity", 0)?;
+    let block_bytes = number("block_bytes", BLOCK_BYTES)?;
+    if servers == 0 || servers > MOST_PARTS as usize || parity >= servers as u64 {
+        let most = MOST_PARTS;
+        return Err(format!(
+            "a striped store: expected {} to {most} places for parity {parity}, found {servers}",
+            parity.saturating_add(1)
+        ));
+    }
+    let data = servers as u32 - parity as u32;
+    let layout = Layout { size: 0, block_bytes, data, parity: parity as u32 };
+    layout.check().map_err(|error| error.to_string())
+}
+
+impl Store for StripedStore {
+    fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        url.to_string()
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        format!("{}/{}", self.settings.root, path.trim_start_matches('/'))
+    }
+
+    fn display_url(&self, url: &str) -> String {
+        url.to_string()
+    }
+
+    fn is_local(&self) -> bool {
+        !self.servers.is_empty() && self.servers.iter().all(|server| server.store().is_local())
+    }
+
+    fn is_writable(&self) -> bool {
+        !self.servers.is_empty() && self.servers.iter().all(|server| server.store().is_writable())
+    }
+
+    fn is_served_here(&self, _url: &str) -> bool {
+        self.servers.iter().any(|server| {
+            let store = server.store();
+            !store.is_local() && store.is_served_here(&store.url_of(""))
+        })
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::ALL
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(Arc::new(StripedSource(Arc::new(self.open_object(object.url)?))))
+    }
+
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        let path = self.path_of(object.url)?.to_string();
+        Ok(list_objects(self.servers.clone(), path, object.url.to_string(), options))
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+        _in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        let path = self.object_path(object.url)?;
+        let layout = self.layout(object.url, size)?;
+        Ok(Box::new(StripedSink::create(&self.servers, path, object.url.to_string(), layout)?))
+    }
+
+    /// A record that it is removed takes the place of its record: a server that is not reached now
+    /// has an older one, which no longer counts.
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        let path = self.object_path(object.url)?;
+        let records = Records::read(&self.servers, path, true);
+        let last = records.current(&self.servers, object.url)?.header.clone();
+        let number = last.generation.number.saturating_add(1);
+        let generation = Generation { number, ..last.generation.clone() };
+        let layout = Layout { size: 0, ..last.layout };
+        let code = code_name(layout.parity).to_string();
+        let parts = last.parts.iter().map(|part| PartEntry { version: None, ..part.clone() });
+        let header = Header {
+            path: path.to_string(),
+            generation,
+            is_removed: true,
+            layout,
+            code,
+            crc32: 0,
+            parts: parts.collect(),
+        };
+        put_records(&self.servers, path, object.url, header.encode(&[]))?;
+        remove_parts(&self.servers, path, &last.generation, last.layout);
+        forget_removal(&self.servers, path);
+        Ok(())
+    }
+}
+
+/// Remove the records that say that an object was removed, if all servers have one.
+pub(crate) fn forget_removal(servers: &[Arc<Server>], path: &str) -> bool {
+    let records = Records::read(servers, path, true);
+    let removals = records.records().filter(|record| record.header.is_removed).count();
+    let is_everywhere = removals == servers.len() && records.silent(servers).is_empty();
+    if is_everywhere {
+        let path = crate::names::record_path(path);
+        ask_all(servers, move |_, server| drop(server.remove(&path)));
+    }
+    is_everywhere && majority(servers.len()) > 0
+}

@@ -1,0 +1,93 @@
+//! The checksums of an object's parts: read from its records when they are needed, kept in memory
+//! while they are few.
+
+use crate::layout::SUM_BYTES;
+use crate::record::{Header, decode_group};
+use crate::records::Record;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use swathe_store_api::StoreError;
+
+/// Groups in memory: 64 KiB each.
+const MOST_GROUPS: usize = 64;
+
+/// The checksums of an object.
+pub(crate) struct Sums {
+    records: Vec<Record>,
+    groups: Mutex<HashMap<u64, Arc<Vec<u32>>>>,
+}
+
+impl Sums {
+    /// Those of these records, all of one version.
+    pub(crate) fn new(records: Vec<Record>) -> Sums {
+        Sums { records, groups: Mutex::default() }
+    }
+
+    /// The first block of a part's bytes from `start` that is not what was written.
+    pub(crate) fn first_wrong(
+        &self,
+        header: &Header,
+        part: u32,
+        start: u64,
+        bytes: &[u8],
+    ) -> Result<Option<u64>, StoreError> {
+        let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
+        for (at, block) in
+            (start..).step_by(SUM_BYTES as usize).zip(bytes.chunks(SUM_BYTES as usize))
+        {
+            let (number, within) = Header::group_of(header.sum_number(part, at));
+            if group.as_ref().is_none_or(|(last, _)| *last != number) {
+                group = Some((number, self.group(header, number)?));
+            }
+            let sum = group.as_ref().and_then(|(_, sums)| sums.get(within).copied());
+            if sum != Some(crc32fast::hash(block)) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn group(&self, header: &Header, number: u64) -> Result<Arc<Vec<u32>>, StoreError> {
+        let lock = || self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sums) = lock().get(&number) {
+            return Ok(sums.clone());
+        }
+        let mut last = None;
+        for record in &self.records {
+            let range = header.group_range(number);
+            let range = record.start + range.start..record.start + range.end;
+            match read(record, &range) {
+                Ok(sums) => {
+                    let sums = Arc::new(sums);
+                    let mut groups = lock();
+                    if groups.len() >= MOST_GROUPS {
+                        groups.clear();
+                    }
+                    groups.insert(number, sums.clone());
+                    return Ok(sums);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| StoreError::NotFound {
+            url: header.path.clone(),
+            why: ": no record".into(),
+        }))
+    }
+}
+
+fn read(record: &Record, range: &Range<u64>) -> Result<Vec<u32>, StoreError> {
+    let differs = |error: crate::record::RecordError| StoreError::Differs {
+        url: record.source.url().to_string(),
+        expected: error.expected,
+        found: error.found,
+    };
+    let (start, end) = (range.start as usize, range.end as usize);
+    if let Some(bytes) = record.head.get(start..end) {
+        return decode_group(bytes).map_err(differs);
+    }
+    let mut bytes = vec![0; end - start];
+    record.source.read_exact_at(range.start, &mut bytes)?;
+    decode_group(&bytes).map_err(differs)
+}

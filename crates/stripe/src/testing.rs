@@ -1,0 +1,291 @@
+//! Servers that fail, for tests.
+
+use crate::server::Server;
+use crate::striped_store::StripedStore;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use swathe_plan::{Costs, Curve, Way};
+use swathe_store_api::{
+    ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink, Source, Store,
+    StoreError, StoreSettings, Version,
+};
+
+/// How a server behaves.
+#[derive(Debug, Default)]
+pub(crate) struct Behaviour {
+    /// Nothing can be asked of it.
+    pub(crate) is_dead: AtomicBool,
+    /// Nothing can be written to it.
+    pub(crate) is_full: AtomicBool,
+    /// Each read takes so long.
+    pub(crate) delay_ms: AtomicU64,
+    /// Bytes read.
+    pub(crate) read_bytes: AtomicU64,
+}
+
+/// A folder that fails as told.
+#[derive(Debug)]
+pub(crate) struct FlakyStore {
+    inner: Arc<dyn Store>,
+    pub(crate) behaviour: Arc<Behaviour>,
+    is_remote: bool,
+}
+
+impl FlakyStore {
+    fn check(&self, url: &str) -> Result<(), StoreError> {
+        if self.behaviour.is_dead.load(Ordering::Relaxed) {
+            let why = "connection refused".to_string();
+            return Err(StoreError::Network { url: url.to_string(), why });
+        }
+        Ok(())
+    }
+}
+
+impl Store for FlakyStore {
+    fn settings(&self) -> &StoreSettings {
+        self.inner.settings()
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        self.inner.object_key(url)
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        self.inner.url_of(path)
+    }
+
+    fn display_url(&self, url: &str) -> String {
+        self.inner.display_url(url)
+    }
+
+    fn is_local(&self) -> bool {
+        !self.is_remote
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        self.check(object.url)?;
+        let inner = self.inner.open(object)?;
+        let costs = self.settings().costs.clone();
+        Ok(Arc::new(FlakySource {
+            inner,
+            behaviour: self.behaviour.clone(),
+            costs,
+            is_remote: self.is_remote,
+        }))
+    }
+
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        self.check(object.url)?;
+        self.inner.list(object, options)
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        self.check(object.url)?;
+        if self.behaviour.is_full.load(Ordering::Relaxed) {
+            let source = std::io::ErrorKind::StorageFull.into();
+            return Err(StoreError::Io { url: object.url.to_string(), source });
+        }
+        self.inner.create(object, size, in_parts)
+    }
+
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        self.check(object.url)?;
+        self.inner.remove(object)
+    }
+}
+
+struct FlakySource {
+    inner: Arc<dyn Source>,
+    behaviour: Arc<Behaviour>,
+    costs: Costs,
+    is_remote: bool,
+}
+
+impl Source for FlakySource {
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    fn version(&self) -> &Version {
+        self.inner.version()
+    }
+
+    fn is_local(&self) -> bool {
+        !self.is_remote
+    }
+
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        self.inner.read_exact_at(offset, buffer)
+    }
+
+    fn fetch_by(&self, requests: Vec<Range<u64>>, way: Way) -> Pieces {
+        let (behaviour, url) = (self.behaviour.clone(), self.url().to_string());
+        Box::new(self.inner.fetch_by(requests, way).map(move |piece| {
+            std::thread::sleep(Duration::from_millis(behaviour.delay_ms.load(Ordering::Relaxed)));
+            if behaviour.is_dead.load(Ordering::Relaxed) {
+                return Err(StoreError::Network { url: url.clone(), why: "reset".into() });
+            }
+            let bytes = piece.as_ref().map_or(0, |piece| piece.len() as u64);
+            behaviour.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+            piece
+        }))
+    }
+
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<RequestTiming>, StoreError> {
+        self.inner.measure(requests, streams, fresh)
+    }
+}
+
+/// A striped store over folders of its own.
+pub(crate) struct TestStripe {
+    pub(crate) store: StripedStore,
+    pub(crate) behaviours: Vec<Arc<Behaviour>>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+pub(crate) const BLOCK: u64 = 8192;
+
+impl TestStripe {
+    /// Over so many folders, as files of this machine or as if they were remote.
+    pub(crate) fn new(servers: usize, parity: u32, is_remote: bool) -> TestStripe {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut all, mut behaviours) = (Vec::new(), Vec::new());
+        for number in 0..servers {
+            let path = folder.path().join(format!("s{number}"));
+            std::fs::create_dir(&path).expect("made");
+            let settings = StoreSettings::new(
+                format!("s{number}"),
+                format!("file://{}", path.display()),
+                BTreeMap::new(),
+            );
+            // Far slower than a folder, far quicker than the delays of tests.
+            let costs = Costs { request: Curve::affine(1e-4, 1e9), streams: 2, ..Costs::remote() };
+            let settings = if is_remote { StoreSettings { costs, ..settings } } else { settings };
+            let behaviour: Arc<Behaviour> = Arc::default();
+            let inner = swathe_store::connect(settings);
+            let store = FlakyStore { inner, behaviour: behaviour.clone(), is_remote };
+            all.push(Arc::new(Server::new(Arc::new(store), "")));
+            behaviours.push(behaviour);
+        }
+        let options = BTreeMap::from([
+            ("parity".to_string(), parity.to_string()),
+            ("block_bytes".to_string(), BLOCK.to_string()),
+        ]);
+        let settings = StoreSettings::new("wide".into(), "striped://wide".into(), options);
+        let store = StripedStore::of_servers(settings, all);
+        TestStripe { store, behaviours, folder }
+    }
+
+    pub(crate) fn url(path: &str) -> String {
+        format!("striped://wide/{path}")
+    }
+
+    pub(crate) fn create(&self, path: &str, size: u64) -> Result<Box<dyn Sink>, StoreError> {
+        let url = TestStripe::url(path);
+        self.store.create(ObjectName { url: &url, qualified_name: None }, size, true)
+    }
+
+    pub(crate) fn put(&self, path: &str, bytes: &[u8], replaces: bool) -> Result<(), StoreError> {
+        let mut sink = self.create(path, bytes.len() as u64)?;
+        for part in bytes.chunks(10_000) {
+            sink.write(part.to_vec().into()).map_err(|failure| failure.error)?;
+        }
+        sink.finish(&PartSums::default(), 10_000, replaces).map_err(|failure| failure.error)
+    }
+
+    pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
+        let url = TestStripe::url(path);
+        self.store.open(ObjectName { url: &url, qualified_name: None })
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Result<Vec<u8>, StoreError> {
+        let source = self.open(path)?;
+        let mut bytes = vec![0; source.len() as usize];
+        source.read_exact_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
+        let url = TestStripe::url(path);
+        self.store.remove(ObjectName { url: &url, qualified_name: None })
+    }
+
+    pub(crate) fn kill(&self, server: usize, is_dead: bool) {
+        self.behaviours[server].is_dead.store(is_dead, Ordering::Relaxed);
+    }
+
+    /// The files of a server: of parts, or of records.
+    pub(crate) fn files(&self, server: usize, records: bool) -> Vec<PathBuf> {
+        let folder = self.folder.path().join(format!("s{server}"));
+        let entries =
+            std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("an entry").path());
+        let mut files: Vec<PathBuf> = entries
+            .filter(|path| (path.extension().is_some_and(|end| end == "stripe")) == records)
+            .collect();
+        files.sort();
+        files
+    }
+
+    pub(crate) fn part(&self, server: usize) -> PathBuf {
+        self.files(server, false).remove(0)
+    }
+
+    pub(crate) fn record(&self, server: usize) -> PathBuf {
+        self.files(server, true).remove(0)
+    }
+}
+
+/// Bytes that differ from place to place.
+pub(crate) fn bytes_of(size: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as u8
+    };
+    (0..size).map(|_| next()).collect()
+}
+
+/// Flip a bit of a file.
+pub(crate) fn flip(path: &PathBuf, at: usize) {
+    let mut bytes = std::fs::read(path).expect("read");
+    let at = at % bytes.len();
+    bytes[at] ^= 4;
+    std::fs::write(path, bytes).expect("written");
+}
+
+/// A server of a stripe with other settings.
+pub(crate) fn with_settings(
+    stripe: &TestStripe,
+    number: usize,
+    settings: StoreSettings,
+) -> Arc<dyn Store> {
+    let behaviour = stripe.behaviours[number].clone();
+    Arc::new(FlakyStore { inner: swathe_store::connect(settings), behaviour, is_remote: true })
+}

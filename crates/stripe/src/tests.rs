@@ -1,0 +1,455 @@
+//! Objects of a striped store, with what may happen to its servers.
+
+use crate::reports::PieceState;
+use crate::testing::{BLOCK, TestStripe, bytes_of, flip};
+use crate::upkeep::Upkeep;
+use std::fs;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use swathe_store_api::{ListItem, ListOptions, ObjectName, PartSums, Source, Store, StoreError};
+
+const SHAPES: [(usize, u32); 6] = [(1, 0), (2, 1), (4, 0), (5, 1), (5, 2), (8, 3)];
+
+fn ranges(size: u64, seed: u64) -> Vec<Range<u64>> {
+    let numbers = bytes_of(40, seed);
+    let at = |byte: u8| size * u64::from(byte) / 256;
+    numbers
+        .chunks(2)
+        .map(|pair| at(pair[0]).min(at(pair[1]))..at(pair[0]).max(at(pair[1])))
+        .collect()
+}
+
+fn assert_reads(source: &dyn Source, expected: &[u8], seed: u64) {
+    let requests = ranges(expected.len() as u64, seed);
+    let pieces: Result<Vec<_>, _> = source.fetch(requests.clone(), 2).collect();
+    for (piece, range) in pieces.expect("read").iter().zip(requests) {
+        assert!(piece[..] == expected[range.start as usize..range.end as usize], "{range:?}");
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for is_remote in [false, true] {
+        for (servers, parity) in SHAPES {
+            let stripe = TestStripe::new(servers, parity, is_remote);
+            for size in [0, 1, 4096, 100_000, 1_000_001] {
+                let bytes = bytes_of(size, servers as u64);
+                stripe.put("d.bin", &bytes, true).expect("written");
+                let source = stripe.open("d.bin").expect("open");
+                assert_eq!(source.len(), size as u64);
+                assert_reads(&*source, &bytes, size as u64);
+                assert!(stripe.get("d.bin").expect("read") == bytes);
+            }
+            for server in 0..servers {
+                assert_eq!(
+                    stripe.files(server, false).len(),
+                    1,
+                    "the parts of older versions are gone"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn impossible_reads_are_errors() {
+    let stripe = TestStripe::new(3, 1, false);
+    stripe.put("a", &bytes_of(1000, 1), false).expect("written");
+    let source = stripe.open("a").expect("open");
+    let mut pieces = source.fetch(vec![0..10, 990..1001, 0..5], 1);
+    assert_eq!(pieces.next().map(|piece| piece.expect("read").len()), Some(10));
+    let error = pieces.next().expect("an error").expect_err("too long");
+    assert!(matches!(error, StoreError::ShortRead { start: 990, expected: 11, found: 10, .. }));
+    assert!(pieces.next().is_none());
+    assert!(matches!(stripe.open("b"), Err(StoreError::NotFound { .. })));
+    for path in ["", "d/", "../a", "a/../b", "x\0", &"n".repeat(200)] {
+        assert!(matches!(stripe.open(path), Err(StoreError::Unsupported { .. })), "{path:?}");
+    }
+}
+
+#[test]
+fn any_servers_may_be_lost_up_to_parity() {
+    for (servers, parity) in SHAPES.into_iter().filter(|(_, parity)| *parity > 0) {
+        for first in 0..servers {
+            let stripe = TestStripe::new(servers, parity, first % 2 == 0);
+            let bytes = bytes_of(300_000, 7);
+            stripe.put("a", &bytes, false).expect("written");
+            for lost in 0..parity as usize {
+                let server = (first + lost) % servers;
+                if first % 3 == 0 {
+                    fs::remove_file(stripe.part(server)).expect("removed");
+                } else {
+                    stripe.kill(server, true);
+                }
+            }
+            match stripe.open("a") {
+                Ok(source) => {
+                    assert_reads(&*source, &bytes, first as u64);
+                    assert!(stripe.get("a").expect("read") == bytes);
+                }
+                // With half of the servers silent no version is sure.
+                Err(error) => {
+                    assert!(first % 3 != 0 && 2 * parity as usize > servers, "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn too_many_lost_servers_are_named_and_the_rest_is_read() {
+    let stripe = TestStripe::new(5, 1, false);
+    let bytes = bytes_of(40 * BLOCK as usize, 3);
+    stripe.put("a", &bytes, false).expect("written");
+    for server in [1, 3] {
+        fs::remove_file(stripe.part(server)).expect("removed");
+    }
+    let source = stripe.open("a").expect("open");
+    let error =
+        source.fetch(vec![0..bytes.len() as u64], 1).next().expect("one").expect_err("lost");
+    let text = error.to_string();
+    assert!(
+        text.contains("found 3 parts") && text.contains("s1:") && text.contains("s3:"),
+        "{text}"
+    );
+    // In the first row shard 0 is on the first server, shard 2 on the third.
+    let mut block = vec![0; BLOCK as usize];
+    for shard in [0, 2] {
+        source.read_exact_at(shard * BLOCK, &mut block).expect("intact");
+        assert!(block[..] == bytes[(shard * BLOCK) as usize..((shard + 1) * BLOCK) as usize]);
+    }
+    assert!(source.read_exact_at(BLOCK, &mut block).is_err());
+}
+
+#[test]
+fn bytes_that_are_not_what_was_written_are_rebuilt() {
+    for (servers, parity) in [(2, 1), (5, 2)] {
+        let stripe = TestStripe::new(servers, parity, false);
+        let bytes = bytes_of(300_000, 5);
+        stripe.put("a", &bytes, false).expect("written");
+        for at in 0..parity as usize {
+            (0..7).for_each(|flips| flip(&stripe.part(at), 9_000 * flips + at));
+        }
+        let source = stripe.open("a").expect("open");
+        assert_reads(&*source, &bytes, 8);
+        assert!(stripe.get("a").expect("read") == bytes);
+        let notes = source.take_notes();
+        assert!(
+            notes.iter().any(|note| note.contains("s0:") && note.contains("stripe check")),
+            "{notes:?}"
+        );
+    }
+}
+
+#[test]
+fn without_parity_wrong_bytes_are_an_error() {
+    let stripe = TestStripe::new(3, 0, false);
+    let bytes = bytes_of(100_000, 5);
+    stripe.put("a", &bytes, false).expect("written");
+    flip(&stripe.part(1), 5000);
+    let error = stripe.get("a").expect_err("damaged");
+    assert!(matches!(error, StoreError::Differs { .. }), "{error}");
+    assert!(error.to_string().contains("s1:"), "{error}");
+}
+
+#[test]
+fn parts_of_another_version_or_object_do_not_count() {
+    let stripe = TestStripe::new(4, 1, false);
+    let (old, new) = (bytes_of(200_000, 1), bytes_of(200_000, 2));
+    stripe.put("a", &old, false).expect("written");
+    let old_part = fs::read(stripe.part(2)).expect("read");
+    stripe.put("a", &new, true).expect("written");
+    fs::write(stripe.part(2), &old_part).expect("written");
+    assert!(stripe.get("a").expect("read") == new);
+    fs::write(stripe.part(2), &old_part[..100]).expect("written");
+    assert!(stripe.get("a").expect("read") == new);
+}
+
+#[test]
+fn one_record_is_enough() {
+    let stripe = TestStripe::new(5, 1, false);
+    let bytes = bytes_of(100_000, 9);
+    stripe.put("a", &bytes, false).expect("written");
+    (0..3).for_each(|server| fs::remove_file(stripe.record(server)).expect("removed"));
+    flip(&stripe.record(3), 30);
+    assert!(stripe.get("a").expect("read") == bytes);
+    flip(&stripe.record(4), 30);
+    let error = stripe.get("a").expect_err("no record");
+    assert!(matches!(error, StoreError::Differs { .. }), "{error}");
+}
+
+#[test]
+fn an_older_record_does_not_count() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(100, 1), false).expect("written");
+    let old = fs::read(stripe.record(0)).expect("read");
+    let new = bytes_of(90_000, 2);
+    stripe.put("a", &new, true).expect("written");
+    fs::write(stripe.record(0), old).expect("written");
+    assert!(stripe.get("a").expect("read") == new);
+}
+
+#[test]
+fn writes_need_enough_servers() {
+    let stripe = TestStripe::new(5, 1, false);
+    let bytes = bytes_of(300_000, 1);
+    stripe.kill(2, true);
+    stripe.put("a", &bytes, false).expect("four are enough");
+    assert!(stripe.get("a").expect("read") == bytes);
+    let notes = stripe.open("a").expect("open").take_notes();
+    assert!(notes[0].contains("without its part on s2:"), "{notes:?}");
+    stripe.kill(2, false);
+    stripe.behaviours[4].is_full.store(true, Ordering::Relaxed);
+    stripe.put("b", &bytes, false).expect("four are enough");
+    stripe.kill(2, true);
+    let error = stripe.put("a", &bytes_of(500, 2), true).expect_err("three are not");
+    let text = error.to_string();
+    assert!(text.contains("s2:") && text.contains("s4:"), "{text}");
+    stripe.kill(2, false);
+    assert!(stripe.get("a").expect("the old one") == bytes);
+    assert!(stripe.get("b").expect("read") == bytes);
+}
+
+#[test]
+fn an_object_that_is_not_finished_is_not_there() {
+    let stripe = TestStripe::new(3, 1, false);
+    let old = bytes_of(50_000, 1);
+    stripe.put("a", &old, false).expect("written");
+    let mut sink = stripe.create("a", 60_000).expect("begun");
+    sink.write(bytes_of(40_000, 2).into()).map_err(|failure| failure.error).expect("written");
+    drop(sink);
+    let mut short = stripe.create("a", 60_000).expect("begun");
+    short.write(bytes_of(40_000, 2).into()).map_err(|failure| failure.error).expect("written");
+    assert!(short.finish(&PartSums::default(), 1, true).is_err());
+    assert!(stripe.get("a").expect("read") == old);
+    (0..3).for_each(|server| assert_eq!(stripe.files(server, false).len(), 1));
+    let error = stripe.put("a", &old, false).expect_err("it exists");
+    assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+    let mut long = stripe.create("c", 10).expect("begun");
+    assert!(long.write(bytes_of(11, 2).into()).is_err());
+}
+
+#[test]
+fn of_two_writers_one_wins_whole() {
+    let stripe = TestStripe::new(4, 1, false);
+    for round in 0..20 {
+        let contents = [bytes_of(50_000, round), bytes_of(70_000, round + 100)];
+        let results: Vec<_> = std::thread::scope(|threads| {
+            let writers: Vec<_> = contents
+                .iter()
+                .map(|bytes| threads.spawn(|| stripe.put("a", bytes, true)))
+                .collect();
+            writers.into_iter().map(|writer| writer.join().expect("no panic")).collect()
+        });
+        assert!(results.iter().any(Result::is_ok), "{results:?}");
+        let read = stripe.get("a").expect("read");
+        assert!(contents.contains(&read), "a mixture of {} bytes", read.len());
+    }
+}
+
+#[test]
+fn a_reader_of_an_object_that_is_replaced_sees_one_version_or_an_error() {
+    let stripe = TestStripe::new(4, 1, false);
+    let old = bytes_of(400_000, 1);
+    stripe.put("a", &old, false).expect("written");
+    let source = stripe.open("a").expect("open");
+    let mut pieces = source.fetch(vec![0..1000, 200_000..400_000], 1);
+    assert!(pieces.next().expect("one").expect("read")[..] == old[..1000]);
+    stripe.put("a", &bytes_of(400_000, 2), true).expect("replaced");
+    let late = stripe.open("a").expect("open");
+    assert!(late.version() != source.version());
+    match source.fetch(vec![0..400_000], 1).next().expect("one") {
+        Ok(bytes) => assert!(bytes[..] == old),
+        Err(error) => assert!(matches!(error, StoreError::Changed { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn a_removed_object_stays_removed_when_a_server_returns() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(1000, 1), false).expect("written");
+    stripe.kill(3, true);
+    stripe.remove("a").expect("removed");
+    stripe.kill(3, false);
+    assert!(matches!(stripe.get("a"), Err(StoreError::NotFound { .. })));
+    assert_eq!(listed(&stripe, ""), []);
+    let again = bytes_of(2000, 2);
+    stripe.put("a", &again, false).expect("written anew");
+    assert!(stripe.get("a").expect("read") == again);
+    stripe.remove("a").expect("removed");
+    for server in 0..4 {
+        let files = (stripe.files(server, true), stripe.files(server, false));
+        assert_eq!(files.0.len(), 0, "{files:?}");
+    }
+    assert!(matches!(stripe.remove("a"), Err(StoreError::NotFound { .. })));
+}
+
+fn listed(stripe: &TestStripe, path: &str) -> Vec<(String, Option<u64>)> {
+    let url = TestStripe::url(path);
+    let options = ListOptions { with_hidden: false, may_lack: true };
+    let mut listing = stripe
+        .store
+        .list(ObjectName { url: &url, qualified_name: None }, options)
+        .expect("a listing");
+    let mut all = Vec::new();
+    while let Some(page) = listing.next_page().expect("listed") {
+        all.extend(page.into_iter().map(|item| match item {
+            ListItem::Object(entry) => (entry.path, entry.size),
+            ListItem::Unlisted { path, .. } => (path, None),
+        }));
+    }
+    all
+}
+
+#[test]
+fn objects_are_listed_with_their_sizes() {
+    let stripe = TestStripe::new(4, 1, false);
+    for (path, size) in [("a", 10), ("d/b", 20), ("d/e/c", 0), (".hidden", 5), ("d.x", 7)] {
+        stripe.put(path, &bytes_of(size, 1), false).expect("written");
+    }
+    let named = |names: &[(&str, u64)]| -> Vec<(String, Option<u64>)> {
+        names.iter().map(|&(name, size)| (name.to_string(), Some(size))).collect()
+    };
+    assert_eq!(listed(&stripe, ""), named(&[("a", 10), ("d.x", 7), ("d/b", 20), ("d/e/c", 0)]));
+    assert_eq!(listed(&stripe, "d"), named(&[("d/b", 20), ("d/e/c", 0)]));
+    assert_eq!(listed(&stripe, "d/b"), named(&[("d/b", 20)]));
+    assert_eq!(listed(&stripe, "e"), []);
+    // Also with a server that is gone, and with one that has lost its files.
+    stripe.kill(0, true);
+    fs::remove_file(stripe.record(1)).expect("removed");
+    assert_eq!(listed(&stripe, "").len(), 4);
+    (1..3).for_each(|server| stripe.kill(server, true));
+    let url = TestStripe::url("");
+    let name = ObjectName { url: &url, qualified_name: None };
+    let mut listing = stripe.store.list(name, ListOptions::default()).expect("a listing");
+    let error = listing.next_page().expect_err("too few").to_string();
+    assert!(error.contains("s0:") && error.contains("found 1"), "{error}");
+}
+
+#[test]
+fn a_late_part_is_read_around() {
+    let stripe = TestStripe::new(5, 1, true);
+    let bytes = bytes_of(600_000, 4);
+    stripe.put("a", &bytes, false).expect("written");
+    // Warm: parts are open.
+    let source = stripe.open("a").expect("open");
+    assert_reads(&*source, &bytes, 1);
+    stripe.behaviours[2].delay_ms.store(300, Ordering::Relaxed);
+    assert_reads(&*source, &bytes, 2);
+    let [tries, wins, extra, read] = stripe.store.hedges.counts();
+    assert!(tries > 0 && wins > 0 && wins <= tries, "{tries} {wins}");
+    assert!(extra <= (1 << 20) + read / 20, "{extra} of {read}");
+}
+
+#[test]
+fn a_slow_server_is_left_out_by_its_costs() {
+    let mut stripe = TestStripe::new(5, 1, true);
+    let bytes = bytes_of(4_000_000, 4);
+    stripe.put("a", &bytes, false).expect("written");
+    let store = &stripe.store;
+    let servers = store.servers.iter().enumerate().map(|(number, server)| {
+        let store = server.store().clone();
+        let mut settings = store.settings().clone();
+        if number == 1 {
+            settings.costs.total_bytes_per_s /= 50.0;
+            settings.costs.request = swathe_plan::Curve::affine(1e-4, 1e6);
+        }
+        let slower = crate::testing::with_settings(&stripe, number, settings);
+        std::sync::Arc::new(crate::server::Server::new(slower, ""))
+    });
+    let servers = servers.collect();
+    stripe.store =
+        crate::striped_store::StripedStore::of_servers(store.settings().clone(), servers);
+    let source = stripe.open("a").expect("open");
+    assert_reads(&*source, &bytes, 1);
+    assert!(stripe.get("a").expect("read") == bytes);
+    let [slow, other] =
+        [1, 0].map(|server: usize| stripe.behaviours[server].read_bytes.load(Ordering::Relaxed));
+    assert!(5 * slow < other, "{slow} of {other}");
+}
+
+#[test]
+fn what_is_lost_or_damaged_is_found_and_rebuilt() {
+    for (servers, parity) in [(2, 1), (5, 1), (5, 2), (8, 3)] {
+        let stripe = TestStripe::new(servers, parity, false);
+        let bytes = bytes_of(500_000, 6);
+        stripe.put("a", &bytes, false).expect("written");
+        let before: Vec<_> =
+            (0..servers).map(|server| fs::read(stripe.part(server)).expect("read")).collect();
+        let paths: Vec<_> = (0..servers).map(|server| stripe.part(server)).collect();
+        let record = fs::read(stripe.record(0)).expect("read");
+        let record_path = stripe.record(0);
+        // One lost, with its record; the others damaged.
+        fs::remove_file(stripe.part(0)).expect("removed");
+        fs::remove_file(stripe.record(0)).expect("removed");
+        (1..parity as usize).for_each(|server| flip(&stripe.part(server), 70_000));
+        let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+        let upkeep = Upkeep(stripe.store);
+        let url = TestStripe::url("a");
+        let report = upkeep.check(&url, true).expect("checked");
+        assert!(report.is_readable);
+        assert_eq!(report.parts[0].state, PieceState::Missing);
+        assert_eq!(report.records[0].state, PieceState::Missing);
+        if parity > 1 {
+            assert_eq!(report.parts[1].state, PieceState::Damaged);
+            assert_eq!(report.parts[1].damaged_blocks, [70_000 / 4096]);
+        }
+        let quick = upkeep.check(&url, false).expect("checked");
+        assert_eq!(quick.parts.iter().filter(|part| part.state != PieceState::Whole).count(), 1);
+        let repair = upkeep.repair(&url, true).expect("repaired");
+        assert_eq!(repair.rebuilt_parts.len(), parity as usize);
+        assert_eq!(repair.rebuilt_records, ["s0:"]);
+        assert!(repair.failures.is_empty());
+        for (path, bytes) in paths.iter().zip(&before) {
+            assert!(fs::read(path).expect("read") == *bytes, "{}", path.display());
+        }
+        assert_eq!(fs::read(record_path).expect("read"), record);
+        let report = upkeep.check(&url, true).expect("checked");
+        let all = report.parts.iter().chain(&report.records);
+        assert!(all.clone().all(|piece| piece.state == PieceState::Whole));
+        let again = upkeep.repair(&url, true).expect("nothing to do");
+        assert!(again.rebuilt_parts.is_empty() && again.rebuilt_records.is_empty());
+        drop((folder, behaviours));
+    }
+}
+
+#[test]
+fn what_cannot_be_rebuilt_is_said() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(200_000, 6), false).expect("written");
+    fs::remove_file(stripe.part(0)).expect("removed");
+    fs::remove_file(stripe.part(1)).expect("removed");
+    let upkeep = Upkeep(stripe.store);
+    let url = TestStripe::url("a");
+    assert!(!upkeep.check(&url, false).expect("checked").is_readable);
+    let repair = upkeep.repair(&url, true).expect("tried");
+    assert_eq!(repair.failures.len(), 2);
+    assert!(repair.failures[0].why.contains("found 2 parts"), "{}", repair.failures[0].why);
+    assert!(matches!(upkeep.check(&TestStripe::url("b"), true), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn leftovers_are_found_and_removed() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(100_000, 1), false).expect("written");
+    stripe.kill(3, true);
+    stripe.put("a", &bytes_of(100_000, 2), true).expect("replaced");
+    stripe.kill(3, false);
+    let unfinished = stripe.folder.path().join("s1/b.stripe.1-00ff.10.1");
+    fs::write(&unfinished, b"0123").expect("written");
+    let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+    let upkeep = Upkeep(stripe.store);
+    let found = upkeep.leftovers(false).expect("listed");
+    let kinds: Vec<_> = found.iter().map(|left| (left.server.as_str(), left.is_replaced)).collect();
+    assert_eq!(kinds, [("s1:", false), ("s3:", true)]);
+    let removed = upkeep.leftovers(true).expect("removed");
+    assert_eq!(removed.iter().map(|left| left.is_removed).collect::<Vec<_>>(), [false, true]);
+    // What may be of a write that goes on stays.
+    assert!(unfinished.exists());
+    let reports = upkeep.server_reports();
+    assert_eq!(reports.iter().map(|report| report.parts).collect::<Vec<_>>(), [1, 2, 1, 0]);
+    assert!(reports.iter().all(|report| report.is_reachable && report.records == 1));
+    upkeep.repair(&TestStripe::url("a"), false).expect("repaired");
+    assert_eq!(upkeep.server_reports()[3].parts, 1);
+    drop((folder, behaviours));
+}

@@ -1,0 +1,443 @@
+//! Looking after striped objects: whether all of each is there, and rebuilding what is not.
+
+use crate::layout::{Layout, SUM_BYTES};
+use crate::listing::ListedObjects;
+use crate::names::{FileKind, kind_of, part_path, record_path};
+use crate::object::Object;
+use crate::part_writer::PartWriter;
+use crate::record::Generation;
+use crate::records::{Answer, Records};
+use crate::reports::{
+    HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
+    ServerReport,
+};
+use crate::server::{Server, ServerItem, ask_all};
+use crate::shards::ShardRanges;
+use crate::striped_read::Window;
+use crate::striped_store::{StripedStore, forget_removal};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use swathe_store_api::{Interrupt, Store, StoreError};
+use swathe_trace::Scope;
+
+/// Bytes of a part that are read at a time.
+const READ_BYTES: u64 = 4 << 20;
+/// Shard bytes that are rebuilt at a time.
+const REBUILD_BYTES: u64 = 16 << 20;
+/// Damaged blocks that a report names.
+const MOST_BLOCKS: usize = 100;
+/// Parts without a record that are younger than this may be of a write that goes on.
+const WRITE_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+/// A striped store, to look after.
+pub struct Upkeep(pub(crate) StripedStore);
+
+impl Upkeep {
+    /// Of the store with these settings.
+    pub fn new(settings: swathe_store_api::StoreSettings) -> Upkeep {
+        Upkeep(StripedStore::new(settings, swathe_store::connect))
+    }
+
+    fn servers(&self) -> &[Arc<Server>] {
+        &self.0.servers
+    }
+
+    /// The path of an object, by its URL in the store.
+    fn records(&self, url: &str) -> Result<(String, Records), StoreError> {
+        let path = self.0.path_of(url)?.to_string();
+        let records = Records::read(self.servers(), &path, true);
+        records.current(self.servers(), url)?;
+        Ok((path, records))
+    }
+
+    /// Look at all parts and records of an object; with `deep`, read all of its bytes.
+    ///
+    /// # Errors
+    /// As opening it has it.
+    pub fn check(&self, url: &str, deep: bool) -> Result<ObjectReport, StoreError> {
+        let (path, records) = self.records(url)?;
+        let object = Arc::new(self.0.open_object(url)?);
+        let layout = object.layout();
+        let (generation, size) = (object.header.generation.clone(), layout.size);
+        let mut parts = Vec::new();
+        let mut losses: BTreeMap<u64, u32> = BTreeMap::new();
+        for (report, blocks) in check_parts(&object, deep)? {
+            match report.state {
+                PieceState::Whole => {}
+                PieceState::Damaged if !blocks.is_empty() => {
+                    let rows: HashSet<u64> =
+                        blocks.iter().map(|at| at * SUM_BYTES / layout.block_bytes).collect();
+                    rows.into_iter().for_each(|row| *losses.entry(row).or_default() += 1);
+                }
+                _ => (0..layout.rows()).for_each(|row| *losses.entry(row).or_default() += 1),
+            }
+            parts.push(report);
+        }
+        Ok(ObjectReport {
+            path,
+            size,
+            generation: generation.number,
+            writer: generation.writer.clone(),
+            block_bytes: layout.block_bytes,
+            data: layout.data,
+            parity: layout.parity,
+            parts,
+            records: record_reports(self.servers(), &records, &object),
+            is_readable: losses.values().all(|&count| count <= layout.parity),
+        })
+    }
+
+    /// Rebuild parts and records of an object that are not whole; with `deep`, all of its bytes are
+    /// read first, else damaged ones are only found where others are rebuilt from them. A part takes
+    /// its name when it is whole.
+    ///
+    /// # Errors
+    /// As opening it has it; [`StoreError::Network`] if too little of it is left.
+    pub fn repair(&self, url: &str, deep: bool) -> Result<RepairReport, StoreError> {
+        let (path, records) = self.records(url)?;
+        let object = Arc::new(self.0.open_object(url)?);
+        let layout = object.layout();
+        let mut report = RepairReport::default();
+        let mut bad = Vec::new();
+        for (number, (part, _)) in (0..).zip(check_parts(&object, deep)?) {
+            if deep {
+                report.bytes_read += layout.part_bytes(number);
+            }
+            if part.state != PieceState::Whole {
+                bad.push(number);
+            }
+        }
+        for &number in &bad {
+            let Some(server) = self.place_of(&object, number) else {
+                let (server, why) = (
+                    object.header.parts[number as usize].server.clone(),
+                    "no server is free for its part".to_string(),
+                );
+                report.failures.push(RepairFailure { server, why });
+                continue;
+            };
+            match rebuild(&object, number, &bad, &server) {
+                Ok((read, count)) => {
+                    report.bytes_read += read;
+                    report.written_bytes += count;
+                    report.rebuilt_parts.push(server.name.clone());
+                }
+                Err(error) => {
+                    let (server, why) = (server.name.clone(), error.to_string());
+                    report.failures.push(RepairFailure { server, why });
+                }
+            }
+        }
+        self.repair_records(&path, &records, &object, &mut report)?;
+        Ok(report)
+    }
+
+    /// The server that a part is to be on: its own, or one that has no other part.
+    fn place_of(&self, object: &Object, number: u32) -> Option<Arc<Server>> {
+        let by_name = |name: &str| self.servers().iter().find(|server| server.name == name);
+        let entries = &object.header.parts;
+        if let Some(server) = by_name(&entries[number as usize].server) {
+            return Some(server.clone());
+        }
+        let is_free = |server: &&Arc<Server>| {
+            !entries.iter().any(|entry| entry.server == server.name) && {
+                let paths = (0..entries.len() as u32).filter(|&other| other != number);
+                let path = |other| {
+                    part_path(
+                        &object.header.path,
+                        &object.header.generation,
+                        object.layout().size,
+                        other,
+                    )
+                };
+                !paths.map(path).any(|path| server.open(&path).is_ok())
+            }
+        };
+        self.servers().iter().find(is_free).cloned()
+    }
+
+    /// Write the record to servers that have none, an older or a damaged one; never over a newer one.
+    fn repair_records(
+        &self,
+        path: &str,
+        records: &Records,
+        object: &Object,
+        report: &mut RepairReport,
+    ) -> Result<(), StoreError> {
+        let Some(record) = records.records().find(|record| record.header == object.header) else {
+            return Ok(());
+        };
+        let mut bytes = vec![0; record.source.len() as usize];
+        record.source.read_exact_at(0, &mut bytes)?;
+        let reports = record_reports(self.servers(), records, object);
+        for (server, state) in self.servers().iter().zip(reports) {
+            let is_bad = !matches!(state.state, PieceState::Whole | PieceState::Unreachable);
+            if !is_bad {
+                continue;
+            }
+            let now = crate::records::read_record(server, path);
+            if let Answer::Record(now) = now
+                && now.header.generation > object.header.generation
+            {
+                let (url, version) = (object.url.clone(), object.version.to_string());
+                return Err(StoreError::Changed { url, version });
+            }
+            match server.put(&record_path(path), &bytes) {
+                Ok(()) => {
+                    report.rebuilt_records.push(server.name.clone());
+                    report.written_bytes += bytes.len() as u64;
+                }
+                Err(error) => {
+                    let (server, why) = (server.name.clone(), error.to_string());
+                    report.failures.push(RepairFailure { server, why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads around late parts of this store, since this process began.
+    pub fn hedges(&self) -> HedgeReport {
+        let [tries, wins, extra_bytes, read_bytes] = self.0.hedges.counts();
+        HedgeReport { tries, wins, extra_bytes, read_bytes }
+    }
+
+    /// The servers of the store, and what is on them.
+    pub fn server_reports(&self) -> Vec<ServerReport> {
+        ask_all(self.servers(), |_, server| {
+            let (mut parts, mut records, mut bytes) = (0, 0, 0);
+            let result = server.list("", &mut |item| {
+                if let ServerItem::File(entry) = item {
+                    match kind_of(&entry.path) {
+                        FileKind::Part { .. } => parts += 1,
+                        FileKind::Record { .. } => records += 1,
+                        FileKind::Other => return Ok(()),
+                    }
+                    bytes += entry.size.unwrap_or(0);
+                }
+                Ok(())
+            });
+            ServerReport {
+                server: server.name.clone(),
+                url: server.url(),
+                is_reachable: result.is_ok(),
+                why: result.err().map(|error| error.to_string()),
+                parts,
+                records,
+                bytes,
+            }
+        })
+    }
+
+    /// Parts that no record names: of versions that were replaced or removed, and of writes that did
+    /// not end. With `remove`, those are removed that no write can be using.
+    ///
+    /// # Errors
+    /// As listing has it.
+    pub fn leftovers(&self, remove: bool) -> Result<Vec<Leftover>, StoreError> {
+        let url = self.0.settings().root.clone();
+        let listing = ListedObjects::list(self.servers(), "", &url)?;
+        let mut current: BTreeMap<String, (Generation, bool)> = BTreeMap::new();
+        for (path, listing) in &listing.objects {
+            let count = self.servers().len();
+            let is_plain = listing.parts.values().eq([&count]) && listing.records == count;
+            if is_plain {
+                continue;
+            }
+            let records = Records::read(self.servers(), path, true);
+            if let Some(newest) = records.newest() {
+                let header = &newest.header;
+                current.insert(path.clone(), (header.generation.clone(), header.is_removed));
+                if remove && header.is_removed {
+                    forget_removal(self.servers(), path);
+                }
+            } else if records.silent(self.servers()).is_empty() {
+                let none = Generation { number: 0, writer: String::new() };
+                current.insert(path.clone(), (none, false));
+            }
+        }
+        let current = Arc::new(current);
+        let lists = ask_all(self.servers(), move |_, server| {
+            let mut leftovers = Vec::new();
+            let result = server.list("", &mut |item| {
+                if let ServerItem::File(entry) = item
+                    && let FileKind::Part { path, generation, .. } = kind_of(&entry.path)
+                    && let Some((newest, is_gone)) = current.get(&path)
+                    && (generation != *newest || *is_gone)
+                {
+                    let is_replaced = generation < *newest || *is_gone;
+                    let age = age_of(entry.modified.as_deref());
+                    let is_old = age.is_some_and(|age| age > WRITE_LIMIT);
+                    let is_removed =
+                        remove && (is_replaced || is_old) && server.remove(&entry.path).is_ok();
+                    leftovers.push(Leftover {
+                        server: server.name.clone(),
+                        path: entry.path,
+                        bytes: entry.size,
+                        is_replaced,
+                        is_removed,
+                    });
+                }
+                Ok(())
+            });
+            result.map(|()| leftovers)
+        });
+        Ok(lists.into_iter().flatten().flatten().collect())
+    }
+}
+
+/// The age of a file, if its listing gives its time as files of this machine have it.
+fn age_of(modified: Option<&str>) -> Option<Duration> {
+    let nanoseconds: u64 = modified?.parse().ok()?;
+    let at = UNIX_EPOCH + Duration::from_nanos(nanoseconds);
+    SystemTime::now().duration_since(at).ok()
+}
+
+fn state_of(error: &StoreError) -> PieceState {
+    match error {
+        StoreError::NotFound { .. } => PieceState::Missing,
+        StoreError::Differs { .. } | StoreError::ShortRead { .. } => PieceState::Damaged,
+        _ => PieceState::Unreachable,
+    }
+}
+
+/// A part that was looked at, and the numbers of all its damaged blocks.
+type CheckedPart = (PieceReport, Vec<u64>);
+
+/// Look at all parts at the same time; with `deep`, read them.
+fn check_parts(object: &Arc<Object>, deep: bool) -> Result<Vec<CheckedPart>, StoreError> {
+    let (scope, interrupt) = (Scope::current(), Interrupt::current());
+    std::thread::scope(|threads| {
+        let running: Vec<_> = (0..object.layout().parts())
+            .map(|number| {
+                let (scope, interrupt) = (scope.clone(), interrupt.clone());
+                threads.spawn(move || {
+                    scope.enter();
+                    interrupt.enter();
+                    check_part(object, number, deep)
+                })
+            })
+            .collect();
+        let results = running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        results.collect()
+    })
+}
+
+/// Look at a part; with `deep`, read it. Also the numbers of all damaged blocks.
+fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPart, StoreError> {
+    let part = &object.parts[number as usize];
+    let report = |state, why| PieceReport {
+        server: part.server_names(),
+        state,
+        why,
+        damaged_blocks: Vec::new(),
+    };
+    let source = match part.open_anew() {
+        Ok(source) => source,
+        Err(error) => {
+            part.lose(&error);
+            return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
+        }
+    };
+    let mut blocks = Vec::new();
+    if deep {
+        let size = object.layout().part_bytes(number);
+        let ranges: Vec<_> = (0..size.div_ceil(READ_BYTES))
+            .map(|at| at * READ_BYTES..((at + 1) * READ_BYTES).min(size))
+            .collect();
+        for (range, bytes) in ranges.clone().into_iter().zip(source.fetch(ranges, 2)) {
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(error @ StoreError::Interrupted { .. }) => return Err(error),
+                Err(error) => {
+                    return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
+                }
+            };
+            for (at, block) in
+                (range.start..).step_by(SUM_BYTES as usize).zip(bytes.chunks(SUM_BYTES as usize))
+            {
+                if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
+                    blocks.push(at / SUM_BYTES);
+                }
+            }
+        }
+    }
+    if blocks.is_empty() {
+        return Ok((report(PieceState::Whole, None), blocks));
+    }
+    let why = format!("{} blocks of {SUM_BYTES} bytes are not what was written", blocks.len());
+    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).copied().collect();
+    let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
+    Ok((report, blocks))
+}
+
+fn record_reports(servers: &[Arc<Server>], records: &Records, object: &Object) -> Vec<PieceReport> {
+    let each = servers.iter().zip(&records.answers);
+    each.map(|(server, answer)| {
+        let (state, why) = match answer {
+            Some(Answer::Record(record)) if record.header == object.header => {
+                (PieceState::Whole, None)
+            }
+            Some(Answer::Record(record)) => {
+                let why = format!("it is of version {}", record.header.generation);
+                (PieceState::Outdated, Some(why))
+            }
+            Some(Answer::Absent) => (PieceState::Missing, None),
+            Some(Answer::Damaged(why)) => (PieceState::Damaged, Some(why.clone())),
+            Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
+            None => (PieceState::Unreachable, None),
+        };
+        PieceReport { server: server.name.clone(), state, why, damaged_blocks: Vec::new() }
+    })
+    .collect()
+}
+
+/// Write a part anew from what others have: bytes read and written.
+fn rebuild(
+    object: &Arc<Object>,
+    number: u32,
+    bad: &[u32],
+    server: &Arc<Server>,
+) -> Result<(u64, u64), StoreError> {
+    let layout: Layout = object.layout();
+    let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
+    let size = layout.part_bytes(number);
+    let mut writer = PartWriter::start(server.clone(), path, size)?;
+    let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
+    let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
+    let shard_of = |row| (row, layout.shard_in(row, number));
+    let mut read = 0;
+    let mut start = |row: u64| {
+        let rows = row..(row + rows_at_once).min(layout.rows());
+        let mut targets = ShardRanges::default();
+        for row in rows.clone() {
+            let id = shard_of(row);
+            targets.add(id, 0..layout.shard_bytes(row, id.1));
+        }
+        read += targets.bytes() * u64::from(layout.data);
+        (rows, Window::without(object.clone(), targets, bad, number))
+    };
+    // While some rows are written, the next are read.
+    let mut waiting = starts.next().map(&mut start);
+    while let Some((rows, window)) = waiting {
+        waiting = starts.next().map(&mut start);
+        let shards = window.shards()?;
+        for row in rows {
+            let id = shard_of(row);
+            let length = layout.shard_bytes(row, id.1);
+            if length == 0 {
+                continue;
+            }
+            let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
+            if !writer.write(bytes) {
+                let failure = writer.finish().err().map(|failure| failure.error);
+                return Err(failure.unwrap_or_else(|| object.too_few(&[])));
+            }
+        }
+    }
+    writer.finish().map_err(|failure| failure.error)?;
+    Ok((read, size))
+}
