@@ -178,7 +178,7 @@ def test_stores_are_known_by_name(run: Runner, programs: Path, tmp_path: Path) -
     assert "survey:object: not found" in lost.stderr
     known = plain | {"SWATHE_STORES": str(path)}
     assert subprocess.run(command, env=known, capture_output=True).returncode == 0
-    for text in (None, "{", '[{"name": "survey", "root": "/", "over": []}]'):
+    for text in (None, "{", '[{"name": "survey", "root": "/", "unit": 1}]'):
         path.unlink(missing_ok=True)
         if text is not None:
             path.write_text(text)

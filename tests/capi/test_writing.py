@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from tests.capi.test_reading import content, fails
 from tests.support import servers
-from tests.support.c_library import CallError, Library
+from tests.support.c_library import EXAMPLES, CallError, Library, compile_program
 from tests.support.servers import FileServer
 
 NEW = os.O_WRONLY | os.O_CREAT
@@ -247,8 +248,6 @@ fail:
 @pytest.fixture
 def put_program(programs: Path) -> Path:
     """A program that writes an object of a size: byte `i` is `i * 31 % 251`."""
-    from tests.support.c_library import compile_program
-
     source = programs / "put.c"
     source.write_text(PROGRAM)
     return compile_program(source, programs)
@@ -265,14 +264,38 @@ def test_objects_of_a_bucket(put_program: Path, tmp_path: Path, size: int) -> No
         command = [str(put_program), "s3://bucket/new", str(size)]
         subprocess.run(command, env=environment, check=True)
     data = (tmp_path / "bucket" / "new").read_bytes()
-    assert data == bytes(at * 31 % 251 for at in range(251)) * (size // 251) + bytes(
-        at * 31 % 251 for at in range(size % 251)
-    )
+    assert data == patterned(size)
+
+
+def patterned(size: int) -> bytes:
+    """Give what `put_program` writes."""
+    return (bytes(at * 31 % 251 for at in range(251)) * (size // 251 + 1))[:size]
+
+
+@pytest.mark.parametrize("size", [5, 2 * PART_BYTES + 7])
+def test_objects_of_a_striped_store(
+    put_program: Path, programs: Path, tmp_path: Path, size: int
+) -> None:
+    folders = [tmp_path / f"server-{number}" for number in range(4)]
+    over = [
+        {"prefix": "", "store": {"name": folder.name, "root": f"file://{folder}", "options": {}}}
+        for folder in folders
+    ]
+    store = {"name": "wide", "root": "striped://wide", "options": {"parity": "1"}, "over": over}
+    (tmp_path / "stores.json").write_text(json.dumps([store]))
+    environment = os.environ | {"SWATHE_STORES": str(tmp_path / "stores.json")}
+    subprocess.run([put_program, "wide:new", str(size)], env=environment, check=True)
+    # One server is lost: its blocks are computed.
+    shutil.rmtree(folders[1])
+    reader = compile_program(EXAMPLES / "c" / "read.c", programs)
+    result = subprocess.run(
+        [reader, "wide:new"], env=environment, check=True, capture_output=True
+    ).stdout
+    data = patterned(size)
+    assert result.startswith(f"{size} bytes, sum {sum(data)}\n".encode())
 
 
 def test_a_program_that_ends_leaves_no_object(programs: Path, tmp_path: Path) -> None:
-    from tests.support.c_library import compile_program
-
     source = programs / "leave.c"
     source.write_text(
         "#include <fcntl.h>\n#include <swathe.h>\n"

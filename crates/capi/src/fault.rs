@@ -26,7 +26,11 @@ impl Fault {
 }
 
 fn errno_of_io(error: &io::Error) -> c_int {
-    error.raw_os_error().unwrap_or(libc::EIO)
+    match error.kind() {
+        // One of the sort that no system call reports: another process writes the file.
+        io::ErrorKind::ResourceBusy => libc::EBUSY,
+        _ => error.raw_os_error().unwrap_or(libc::EIO),
+    }
 }
 
 fn errno_of_store(error: &StoreError) -> c_int {

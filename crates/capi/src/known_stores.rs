@@ -21,12 +21,12 @@ struct Description {
     options: BTreeMap<String, String>,
     /// Measured by `swathe probe` from this machine.
     costs: Option<Costs>,
-    /// The places of a striped store.
+    /// The places that a striped store lies over.
     #[serde(default)]
     over: Vec<Place>,
 }
 
-/// A place of a striped store: a store, and a folder of it.
+/// A place of a striped store.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
@@ -35,13 +35,20 @@ struct Place {
     prefix: String,
 }
 
+impl Description {
+    fn check_costs(&self) -> Result<(), String> {
+        if let Some(costs) = &self.costs {
+            costs.check().map_err(|error| format!("store {}: {error}", self.name))?;
+        }
+        self.over.iter().try_for_each(|place| place.store.check_costs())
+    }
+}
+
 impl From<Description> for StoreSettings {
     fn from(Description { name, root, options, costs, over }: Description) -> StoreSettings {
-        let over = over.into_iter().map(|Place { store, prefix }| {
-            let store = StoreSettings::from(store);
-            StripePlace { store, prefix }
-        });
-        let over = over.collect();
+        let place =
+            |Place { store, prefix }| StripePlace { store: StoreSettings::from(store), prefix };
+        let over = over.into_iter().map(place).collect();
         let settings = StoreSettings { over, ..StoreSettings::new(name, root, options) };
         match costs {
             Some(costs) => settings.with_costs(&costs),
@@ -77,11 +84,7 @@ fn read(path: &Path) -> Result<Vec<StoreSettings>, Fault> {
 
 fn parse(text: &str) -> Result<Vec<StoreSettings>, String> {
     let stores: Vec<Description> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    for store in &stores {
-        if let Some(costs) = &store.costs {
-            costs.check().map_err(|error| format!("store {}: {error}", store.name))?;
-        }
-    }
+    stores.iter().try_for_each(Description::check_costs)?;
     Ok(stores.into_iter().map(StoreSettings::from).collect())
 }
 
@@ -102,6 +105,17 @@ mod tests {
         assert_eq!((stores[0].root.as_str(), stores[0].is_measured), ("file:///data", false));
         assert_eq!(stores[1].option("region").as_deref(), Some("x"));
         assert_eq!(stores[1].costs.buffer_bytes(), 1 << 20);
+    }
+
+    #[test]
+    fn striped_stores_lie_over_others() {
+        let text = r#"[{"name": "wide", "root": "striped://wide", "options": {"parity": "1"},
+            "over": [{"prefix": "d", "store": {"name": "a", "root": "file:///a"}},
+                     {"store": {"name": "b", "root": "file:///b"}}]}]"#;
+        let stores = parse(text).expect("stores");
+        let over: Vec<_> =
+            stores[0].over.iter().map(|of| (of.store.root.as_str(), of.prefix.as_str())).collect();
+        assert_eq!(over, [("file:///a", "d"), ("file:///b", "")]);
     }
 
     #[test]

@@ -175,13 +175,18 @@ def stores_json() -> str:
     """
     snapshot = storages()
     costs, _, _ = snapshot.seen_from(this_host())
-    costs = {_plain(root): of for root, of in costs.items()}
-    entries = []
-    for store in snapshot.stores:
-        entry = {**store, "root": _plain(store["root"])}
-        key = _swathe.store_key(entry["root"], entry["options"])
-        entries.append(entry | ({"costs": costs[key]} if key in costs else {}))
+    measurements = {_plain(root): of for root, of in costs.items()}
+    entries = [_with_costs(store, measurements) for store in snapshot.stores]
     return json.dumps(entries, indent=1)
+
+
+def _with_costs(store: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a store with its costs, and those below a striped one."""
+    entry = {**store, "root": _plain(store["root"])}
+    if over := store.get("over"):
+        entry["over"] = [{**each, "store": _with_costs(each["store"], costs)} for each in over]
+    key = _swathe.store_key(entry["root"], entry["options"])
+    return entry | ({"costs": costs[key]} if key in costs else {})
 
 
 def bounds_of(root: str) -> tuple[float, float]:

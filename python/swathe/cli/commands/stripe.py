@@ -1,4 +1,4 @@
-"""The commands `swathe stripe`: striped stores, their servers and their repair, and a block server."""
+"""The commands `swathe stripe`: check, repair and plan striped stores; serve disks to them."""
 
 from __future__ import annotations
 
