@@ -329,7 +329,7 @@ def test_paths_stay_on_the_disk(
     host, port = server.url.removeprefix("http://").split(":")
     for method in ("GET", "DELETE", "PUT") if status != 200 else ("GET",):
         with socket.create_connection((host, int(port)), timeout=120) as connection:
-            request = f"{method} {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n"
+            request = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
             connection.sendall(f"{request}Connection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert b"secret" not in answer.partition(b"\r\n\r\n")[2].replace(path.encode(), b"")
@@ -600,6 +600,12 @@ def test_a_second_signal_ends_it_at_once(server: BlockServer) -> None:
 def test_early_refusals_are_seen(client: httpx.Client) -> None:
     assert client.put("/none/a", content=LARGE * 10).status_code == 409
     assert client.get("/metrics").status_code == 200, "the connection goes on"
+
+
+def test_pages_of_other_names_are_refused(client: httpx.Client) -> None:
+    answer = client.put("/a", content=b"x", headers={"Host": "evil.example"})
+    assert answer.status_code == 421
+    assert client.put("/metrics", content=b"x").status_code == 405
 
 
 def test_large_headers_and_bodies_are_refused(client: httpx.Client) -> None:

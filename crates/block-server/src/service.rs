@@ -14,9 +14,11 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
-    ALLOW, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, RETRY_AFTER, SERVER, WWW_AUTHENTICATE,
+    ALLOW, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderValue, RETRY_AFTER, SERVER,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::server::{Body, Service, plain_answer};
@@ -65,6 +67,12 @@ impl BlockService {
             }
             Scope::Read | Scope::Write => {}
         }
+        // A page of a browser here may call this server by a name of its own (DNS rebinding).
+        if self.tokens.is_open() && headers.get(HOST).is_some_and(|host| !is_here(host.as_bytes()))
+        {
+            let text = "without a token, expected Host: localhost or a numeric address";
+            return Err(RequestError::refuse(StatusCode::MISDIRECTED_REQUEST, text));
+        }
         let bytes: usize =
             headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if bytes > HEADER_BYTES {
@@ -94,6 +102,10 @@ impl BlockService {
             let kind = HeaderValue::from_static("text/plain; version=0.0.4");
             response.headers_mut().insert(CONTENT_TYPE, kind);
             return Ok(response);
+        }
+        if url_path == METRICS {
+            let text = format!("{method}: {METRICS} is no object: expected GET or HEAD");
+            return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
         }
         let path = ObjectPath::parse(url_path)?;
         if path.is_part && (is_head || method == Method::GET) {
@@ -194,6 +206,17 @@ fn no_method(name: &str) -> RequestError {
     RequestError::refuse(status, format!("{name}: expected one of {METHODS}"))
 }
 
+/// Whether a host is `localhost` or a number, perhaps with a port.
+fn is_here(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    };
+    let number = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || number.parse::<IpAddr>().is_ok()
+}
+
 /// Read the short body of a request that needs none: what is asked for is sent in any case.
 async fn read_body(method: &Method, body: &mut Incoming) -> Result<(), RequestError> {
     let mut bytes = 0;
@@ -222,5 +245,27 @@ async fn discard(mut body: Incoming) {
         && let Some(Ok(frame)) = body.frame().await
     {
         bytes += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_this_machine_are_numbers_or_localhost() {
+        for (host, expected) in [
+            ("localhost", true),
+            ("LocalHost:8430", true),
+            ("127.0.0.1:8430", true),
+            ("[::1]:8430", true),
+            ("[::1]", true),
+            ("evil.example:8430", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("", false),
+        ] {
+            assert_eq!(is_here(host.as_bytes()), expected, "{host}");
+        }
     }
 }
