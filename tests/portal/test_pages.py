@@ -69,6 +69,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Catalog.open(database_in(folder)) as catalog:
         catalog.add_store("survey", str(folder / "survey"))
         catalog.add_store("odd", str(odd))
+        catalog.add_store("wide", "striped:", over=["odd:parts", str(folder / "disk")])
         for seconds in (0.5, 2.0, 40.0):
             catalog.add_outcome(_outcome(seconds))
     swathe(folder, "dataset", "add", "frames", "survey:", "--pattern", "*.fit*")
@@ -435,6 +436,13 @@ def test_store_tells_its_costs(client: httpx.Client) -> None:
         items = client.get(f"/stores/survey/plots.json?scheme={scheme}").json()["items"]
         assert [item["target_id"] for item in items] == ["requests", "streams"]
     assert client.get("/stores/odd/plots.json").status_code == 404
+
+
+def test_store_tells_its_servers(client: httpx.Client, archive: Path) -> None:
+    shown = text_of(client, "/stores/wide")
+    assert f"Servers odd:parts/, file://{archive}/disk" in shown
+    assert "Option parity 1" in shown
+    assert "Servers" not in text_of(client, "/stores/odd")
 
 
 def test_predictions_tell_their_errors(client: httpx.Client) -> None:

@@ -222,8 +222,8 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write_is_done_without(tmp_path:
     # A new disk in its place.
     repair = swathe.stores.repair_stripes("wide:", progress=False)
     assert not repair.faults
-    report = swathe.stores.check_stripes("wide:", deep=True, progress=False)
-    assert (report.objects, report.whole) == (1, 1)
+    whole = swathe.stores.check_stripes("wide:", deep=True, progress=False)
+    assert (whole.objects, whole.whole) == (1, 1)
 
 
 def test_a_lost_catalogue_is_of_no_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

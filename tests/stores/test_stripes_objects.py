@@ -15,6 +15,7 @@ from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
 from swathe.stores import stripes
 from tests.support.fits_frames import Runner, contents, noise
 from tests.support.stripes import SERVERS, add_stripe, files_below
+from tests.support.webdav_server import webdav
 
 BOX = (7, 30, 100, 80)
 
@@ -188,6 +189,37 @@ def test_objects_move_to_the_servers_of_now(
         shutil.rmtree(disk)
         disk.mkdir()
     assert_cuts(frames)
+
+
+@pytest.mark.more  # a server that does not answer is asked again and again
+def test_folders_and_urls_are_servers_without_a_name(run: Runner, tmp_path: Path) -> None:
+    """Also by WebDAV, where the server of one does not answer."""
+    (tmp_path / "in").write_bytes(b"content" * 5000)
+    with webdav(tmp_path / "dav") as dav:
+        over = [str(tmp_path / "disk 1"), str(tmp_path / "disk:2"), dav.url]
+        for folder in over[:2]:
+            Path(folder).mkdir()
+        swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
+        run("put", tmp_path / "in", "wide:d/a")
+        (tmp_path / "disk 1" / "d" / "a.stripe").unlink()
+        assert run.json("stripe", "repair", "wide")["records"] == 1
+        folders = [Path(over[0]), Path(over[1]), dav.folder]
+        for each in folders:
+            assert min(path.name for path in files_below(each)) == "a.stripe"
+        names = [each.server for each in swathe.stores.stripe_status("wide").servers]
+        assert names[:2] == [f"{tmp_path}/disk%201:", f"{tmp_path}/disk%3A2:"]
+        assert run.json("stripe", "rebalance", "wide")["skipped"] == 1
+        url = dav.url
+    swathe.stores.remove("wide")
+    swathe.stores.add("wide", "striped:", over=[url, *over[:2]], block_bytes=4096)
+    assert swathe.fs().cat("wide/d/a") == b"content" * 5000
+    out, err = run.told("stripe", "status", "wide", code=1)
+    assert "unreachable" in out and err
+    (check,) = run.json("stripe", "check", "wide", code=1)["checks"]
+    assert check["is_readable"]
+    assert "unreachable" in {each["state"] for each in check["parts"]}
+    out, err = run.told("stripe", "repair", "wide", code=1)
+    assert "1 failed" in out and "unreachable" in err
 
 
 def test_plain_stores_are_refused(disks: list[Path], run: Runner) -> None:

@@ -32,7 +32,7 @@ def servers(run: Runner, tmp_path: Path) -> dict[str, Store]:
 def test_a_striped_store_comes_out_as_it_went_in(servers: dict[str, Store]) -> None:
     over = ["disk-a", "disk-b:", "lake:dr17/", "http://Host:8430/"]
     added = swathe.stores.add("wide", "striped:", over=over)
-    web = Store("dav://host:8430", "dav://host:8430", "lan")
+    web = Store("host%3A8430", "dav://host:8430", "lan")
     assert added == Store(
         "wide",
         "striped://wide",
@@ -164,7 +164,7 @@ def test_the_engine_takes_the_stores_below(
     registry.to_native([store])
     registry._of(registry.StoreSnapshot(**snapshot), "host", None)
     options = {"endpoint": "http://minio:9000"}
-    folder = {"name": "file:///data/a%20b", "root": "file:///data/a b", "options": {}}
+    folder = {"name": "/data/a%20b", "root": "file:///data/a b", "options": {}}
     wide = {
         "name": "wide",
         "root": "striped://wide",

@@ -110,12 +110,17 @@ class StripeServer:
     Attributes:
         place: `NAME:prefix/` of a store, or a URL.
         prefix: its folder in the store; empty for the root.
-        store: the store; the URL is its name, too, if the place is one.
+        store: the store; host and path are its name if the place is a URL.
     """
 
     place: str
     prefix: str
     store: Store
+
+    @property
+    def is_url(self) -> bool:
+        """Whether the place is no store of the catalogue, but a URL."""
+        return self.place == self.store.url
 
 
 def validate_store(
@@ -221,7 +226,9 @@ def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
             raise _striped_below(root)
         root = f"{WEBDAV.get(scheme, scheme)}://{rest}"
         tier = "local" if StoreKind(root).is_local else "lan"
-        return StripeServer(root, "", Store(root, root, tier))
+        # The engine's name of an object is NAME:path, so its NAME has no colon.
+        own_name = root.partition("://")[2].replace(":", "%3A")
+        return StripeServer(root, "", Store(own_name, root, tier))
     name, _, prefix = place.partition(":")
     prefix = prefix.rstrip("/")
     if prefix and (

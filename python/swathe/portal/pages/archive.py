@@ -163,8 +163,7 @@ def store(request: Request, user: Reader, name: str) -> Response:
         store=record,
         place=portal.place_of(record, user),
         servers=[
-            each.place if ":" not in each.store.name else portal.place_of(each.store, user)
-            for each in record.over
+            portal.place_of(each.store, user) if each.is_url else each.place for each in record.over
         ],
         host=host,
         profile=profile,
