@@ -98,7 +98,7 @@ def assert_cuts_are_right(there: Lab, tmp_path: Path, count: int = CUTS) -> None
     assert set(manifest["status"]) == {"ok"}
     rows = {str(row["id"]): number for number, row in enumerate(manifest)}
     assert len(rows) == count
-    outputs = {str(row["output"]): str(row["id"]) for row in manifest}
+    outputs = {str(row["path"]): str(row["id"]) for row in manifest}
     checked = 0
     with tarfile.open(tmp_path / "cuts.tar") as archive:
         for member in archive:
@@ -140,8 +140,10 @@ def test_cuts_are_right_where_bytes_of_a_server_are_flipped(lab: Lab, tmp_path: 
             content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
         part.write_bytes(content)
     assert_cuts_are_right(lab, tmp_path, 1_000)
-    report = swathe.stores.repair_stripes("wide:", progress=False)
-    assert not report.faults
+    declare([str(folder) for folder in lab.folders])
+    repair = swathe.stores.repair_stripes("wide:", deep=True, progress=False)
+    assert (len(repair.repairs), repair.faults) == (FRAMES, [])
+    assert swathe.stores.check_stripes("wide:", deep=True, progress=False).is_whole
 
 
 def test_a_server_that_is_killed_while_it_is_read_costs_nothing(lab: Lab, tmp_path: Path) -> None:
