@@ -142,7 +142,7 @@ def test_cuts_are_right_where_bytes_of_a_server_are_flipped(lab: Lab, tmp_path: 
     assert_cuts_are_right(lab, tmp_path, 1_000)
     declare([str(folder) for folder in lab.folders])
     repair = swathe.stores.repair_stripes("wide:", deep=True, progress=False)
-    assert (len(repair.repairs), repair.faults) == (FRAMES, [])
+    assert (repair.repairs, repair.faults) == (FRAMES, [])
     assert swathe.stores.check_stripes("wide:", deep=True, progress=False).is_whole
 
 
