@@ -166,7 +166,7 @@ def test_no_module_hides_what_a_package_offers(package: str) -> None:
 def test_tests_mirror_the_packages() -> None:
     here = Path(__file__).parent
     folders = {path.parent.name for path in here.glob("*/test_*.py")}
-    assert folders - {"attack", "support"} == set(PACKAGES)
+    assert folders - {"attack", "capi", "support"} == set(PACKAGES)
     alone = {"benches", "docs", "docstrings", "extras", "wheel"}
     alone |= {"imports", "imports_rust", "names", "names_rust"}
     assert {path.stem for path in here.glob("test_*.py")} == {f"test_{name}" for name in alone}
