@@ -91,6 +91,7 @@ install-c:
 	ln -sf libswathe.so.$(C_VERSION) $(C_LIB)/libswathe.so.0
 	ln -sf libswathe.so.0 $(C_LIB)/libswathe.so
 	install -m 644 $(C_TARGET)/libswathe.a $(C_LIB)/
+	strip --strip-debug $(C_LIB)/libswathe.so.$(C_VERSION) $(C_LIB)/libswathe.a
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(C_VERSION)|' crates/capi/swathe.pc.in \
 		> $(C_LIB)/pkgconfig/swathe.pc
 
