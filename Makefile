@@ -12,7 +12,7 @@ PARALLEL := -n auto --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \
-	wheel clean
+	wheel install-c clean
 
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
@@ -75,6 +75,24 @@ wheel: $(VENV)/wheel
 	PATH="$(abspath $(BIN)):$$PATH" maturin build --release --quiet --zig \
 		--compatibility manylinux_2_17 --auditwheel check --out build/wheels
 	$(BIN)/auditwheel show build/wheels/*.whl
+
+# libswathe for programs in C and Fortran: header, shared and static library, file of pkg-config. It
+# needs Rust alone. DESTDIR is put before PREFIX, as packagers want it.
+PREFIX ?= /usr/local
+C_VERSION = $(shell sed -n '/workspace.package/,/^$$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+C_TARGET = $(or $(CARGO_TARGET_DIR),target)/release
+C_LIB = $(DESTDIR)$(PREFIX)/lib
+
+install-c:
+	cargo build --release --quiet -p swathe-capi
+	install -d $(DESTDIR)$(PREFIX)/include $(C_LIB)/pkgconfig
+	install -m 644 crates/capi/include/swathe.h $(DESTDIR)$(PREFIX)/include/
+	install -m 755 $(C_TARGET)/libswathe.so $(C_LIB)/libswathe.so.$(C_VERSION)
+	ln -sf libswathe.so.$(C_VERSION) $(C_LIB)/libswathe.so.0
+	ln -sf libswathe.so.0 $(C_LIB)/libswathe.so
+	install -m 644 $(C_TARGET)/libswathe.a $(C_LIB)/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(C_VERSION)|' crates/capi/swathe.pc.in \
+		> $(C_LIB)/pkgconfig/swathe.pc
 
 # The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -196,7 +196,7 @@ def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
             proxy.process.kill()
             proxy.process.wait()
         else:
-            proxy.set(shared_bytes_per_s=RATE / 10)
+            proxy.set(shared_bytes_per_s=RATE // 10)
         took_s, _ = read(there.read)
         what = "one of five gone" if is_dead else "one of five ten times as slow"
         hedges = json.loads(there.read.stripe_hedges("wide"))
@@ -242,7 +242,7 @@ def main() -> None:
     if is_smoke:
         seconds = 0.5
     counts, rtts_ms = ((2,), (1,)) if is_smoke else (SERVERS, RTTS_MS)
-    parts = {
+    parts: dict[str, Callable[[], Rows]] = {
         "links": lambda: read_over_links(counts, rtts_ms, seconds),
         "unequal": lambda: read_unequal((1, 2) if is_smoke else (1, 2, 4), seconds),
         "dead": lambda: read_without_one(seconds, is_dead=True),

@@ -62,6 +62,10 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
         "If it is not set, no name is sent anywhere. "
         "It is reached through `http_proxy`, `https_proxy` and `no_proxy`.",
     ),
+    "SWATHE_STORES": (
+        "",
+        "File with the stores that libswathe knows by name, as `swathe store export` prints them.",
+    ),
     "SWATHE_TOKEN": ("", "Token that is sent to a portal."),
     "SWATHE_TRACE": (
         "",

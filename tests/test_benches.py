@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHES = ROOT / "benches"
 LEAST = {
+    "capi": (),
+    "block_server": (),
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
     "lifelines": (),
@@ -35,8 +37,8 @@ LEAST = {
 }
 """What is run of each; hosts.py needs root."""
 BEHIND_LINKS = {
-    *("experiments", "many_clients", "plan", "random_links", "repeated_cuts", "replicas"),
-    "striped",
+    *("block_server", "experiments", "many_clients", "plan"),
+    *("random_links", "repeated_cuts", "replicas", "striped"),
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {

@@ -29,8 +29,10 @@ ORDER = (
     "cache",
     "store",
     "stripe",
+    "block-server",
     "engine",
     "python",
+    "capi",
 )
 
 #: What opens connections: readers of bytes do without.

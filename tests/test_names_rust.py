@@ -21,6 +21,7 @@ TERMS = {
     "modified": "when a file was written last, as in Last-Modified",
     "multiplexed": "requests of HTTP/2 that share a connection",
     "stored": "pixels as FITS stores them, before BSCALE and BZERO",
+    "vectored": "as `AsyncWrite::poll_write_vectored`",
 }
 """Last words that stay, and why."""
 

@@ -1,6 +1,6 @@
 """Native module of Swathe. Use the classes of the package, which have defaults and units."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -241,6 +241,10 @@ class CopyOutcome:
         """Whether the copy was read again, since the store reports no MD5."""
 
     @property
+    def notes(self) -> list[str]:
+        """Warnings, as when a striped store could not write all parts."""
+
+    @property
     def kind(self) -> str | None:
         """Class of the error, if the copy failed."""
 
@@ -446,6 +450,37 @@ def share_blocks(
             is used, with certificates of the same authority.
 
     Return the port; `None` if no blocks are cached.
+    """
+
+def serve_disks(
+    disks: list[Path],
+    address: str,
+    port: int,
+    tell: Callable[[int, list[str]], None],
+    *,
+    write_token: str | None = None,
+    read_token: str | None = None,
+    certificate: tuple[Path, Path] | None = None,
+    max_bytes: int | None = None,
+    forget: list[Path] = ...,
+) -> None:
+    """Serve what lies on disks by HTTP and WebDAV, until a signal of this thread raises.
+
+    Then finish the answers that are under way, for up to 10 s, and raise what the signal raised.
+
+    Args:
+        disks: folders.
+        address: numeric address to listen on.
+        port: port to listen on; 0: any free port.
+        tell: called with the port and messages about missing disks when it listens.
+        write_token: secret of clients that read and write; without any token all clients may.
+        read_token: secret of clients that only read.
+        certificate: files of a certificate and its key. With them only TLS is used.
+        max_bytes: maximum of the bytes of objects on each disk.
+        forget: folders of disks that are given up with what lies on them.
+
+    Raises:
+        SettingsError: If a disk, the address or the certificate cannot be used.
     """
 
 def set_block_peers(peers: dict[str, list[tuple[str, str]]]) -> None:

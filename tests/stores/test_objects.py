@@ -25,6 +25,7 @@ from swathe.core.errors import (
 from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
+from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner
 from tests.support.scripted_servers import Handler, serving
 from tests.support.webdav_server import webdav
@@ -47,7 +48,7 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["folder", "webdav", "s3"])
+@pytest.fixture(params=["folder", "webdav", "block-server", "s3"])
 def store(
     request: pytest.FixtureRequest, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
@@ -60,6 +61,11 @@ def store(
         elif request.param == "webdav":
             (tmp_path / "dav").mkdir()
             root = stack.enter_context(webdav(tmp_path / "dav")).url.replace("http", "dav", 1)
+        elif request.param == "block-server":
+            disks = [tmp_path / "disk-a", tmp_path / "disk-b"]
+            for disk in disks:
+                disk.mkdir()
+            root = stack.enter_context(block_server(*disks)).url.replace("http", "dav", 1)
         else:
             (tmp_path / "s3" / "wide").mkdir(parents=True)
             s3 = stack.enter_context(servers.s3s_fs(tmp_path / "s3"))

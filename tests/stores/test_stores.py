@@ -23,12 +23,14 @@ import swathe
 from swathe import _swathe
 from swathe.core.errors import FormatError, NotFoundError, RegionError, SourceError
 from tests.support import cloud_servers, servers
+from tests.support.block_servers import block_server
 from tests.support.fits_frames import KINDS, contents, image_of, noise
 from tests.support.servers import TOKEN
 
 KINDS_OF_STORE = (
     "folder",
     "nginx",
+    "block-server",
     "s3s-fs",
     "fake-gcs",
     "fake-gcs-token",
@@ -84,6 +86,9 @@ def make_store(name: str, folder: Path, stack: contextlib.ExitStack) -> Store:
         files = stack.enter_context(servers.nginx(folder))
         base, proxy = reach(files.url)
         return Store(name, in_url(base), files_in(files.folder), proxy)
+    if kind == "block-server":
+        base, proxy = reach(stack.enter_context(block_server(folder)).url)
+        return Store(name, in_url(base), files_in(folder), proxy)
     if kind == "s3s-fs":
         s3 = stack.enter_context(servers.s3s_fs(folder))
         base, proxy = reach(s3.url)

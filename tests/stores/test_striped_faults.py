@@ -210,8 +210,9 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write_is_done_without(tmp_path:
         declare(roots)
         content = random.Random(1).randbytes(12 << 20)
         (tmp_path / "in").write_bytes(content)
-        report = swathe.stores.copy_objects(tmp_path / "in", "wide:object", progress=False)
-        assert not report.faults
+        copies = swathe.stores.copy_objects(tmp_path / "in", "wide:object", progress=False)
+        assert not copies.faults
+        assert "written without its part on s0:" in copies.notes[0]
         swathe.stores.copy_objects("wide:object", tmp_path / "out", progress=False)
         assert (tmp_path / "out").read_bytes() == content
         [check] = swathe.stores.check_stripes("wide:", progress=False).checks

@@ -92,6 +92,10 @@ impl Store for CachedStore {
         self.inner.is_writable()
     }
 
+    fn takes_any_size(&self) -> bool {
+        self.inner.takes_any_size()
+    }
+
     fn local_path(&self, url: &str) -> Result<Option<PathBuf>, StoreError> {
         self.inner.local_path(url)
     }

@@ -15,7 +15,6 @@ mod peer_pull;
 mod peer_server;
 mod refetch;
 mod tls;
-mod unknown_clients;
 mod whole_fetch;
 
 use assembled_read::AssembledRead;

@@ -5,7 +5,6 @@
 
 use crate::cell::{CELL_BYTES, Cells};
 use crate::peer::{Answer, CONNECT, Fault, Peer, lock};
-use crate::peer_server::IDLE;
 use crate::tls::Identity;
 use reqwest::Client;
 use reqwest::redirect::Policy;
@@ -15,6 +14,7 @@ use std::time::Instant;
 use swathe_disk_cache::YOUNG;
 use swathe_net::connect_events::TraceConnects;
 use swathe_net::net;
+use swathe_net::server::IDLE;
 use swathe_store_api::{StoreError, TrafficCount};
 use swathe_trace::{Ids, Level, Record, event};
 

@@ -7,62 +7,34 @@
 
 use crate::BlockCache;
 use crate::tls::Identity;
-use crate::unknown_clients::UnknownClients;
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Empty, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderMap};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::ServerConfig;
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use subtle::ConstantTimeEq;
 use swathe_net::net;
+use swathe_net::server::{Body, Limits, Server, Service, has_token, plain_answer};
 use swathe_store_api::StoreError;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
-use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 /// Most cells of one request.
 pub(crate) const MOST_CELLS: usize = 16;
 /// A file that is longer is no cell.
 pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
-/// Connections at a time of clients with the token; further ones are closed at once.
-const CONNECTIONS: usize = 256;
-/// Who has not sent the token by then is closed.
-const GREETING: Duration = Duration::from_secs(5);
+/// Limits of the connections of clients with the token.
+const LIMITS: Limits =
+    Limits { connections: 256, request_bytes: 16 << 10, life: Some(Duration::from_secs(300)) };
 /// Requests that are answered at a time; others are answered that we are busy.
 const REQUESTS: usize = 16;
-/// Longest request line with its headers.
-const REQUEST_BYTES: usize = 16 << 10;
-/// An idle connection is closed after this time.
-pub(crate) const IDLE: Duration = Duration::from_secs(30);
-/// It takes no more requests after this time,
-const LIFE: Duration = Duration::from_secs(300);
-/// and is closed after this further time, even during an answer.
-const LAST: Duration = Duration::from_secs(30);
-/// The wait after the system had no more connections.
-const PAUSE: Duration = Duration::from_millis(50);
 
-type Body = BoxBody<Bytes, Infallible>;
-
-struct PeerServer {
+struct PeerService {
     blocks: Arc<BlockCache>,
     token: String,
-    tls: Option<Arc<ServerConfig>>,
-    unknown_clients: UnknownClients,
-    connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
 }
 
@@ -84,75 +56,23 @@ impl BlockCache {
         let listening = net.runtime.block_on(TcpListener::bind((address, 0)));
         let listener = listening.map_err(|error| fail(error.to_string()))?;
         let local = listener.local_addr().map_err(|error| fail(error.to_string()))?;
-        let server = PeerServer {
+        let service = PeerService {
             blocks: self.clone(),
             token: token.to_string(),
-            tls,
-            unknown_clients: UnknownClients::default(),
-            connections: Arc::new(Semaphore::new(CONNECTIONS)),
             requests: Arc::new(Semaphore::new(REQUESTS)),
         };
-        net.runtime.spawn(Arc::new(server).open(listener));
+        net.runtime.spawn(Arc::new(Server::new(service, LIMITS, tls)).open(listener));
         Ok(local)
     }
 }
 
-impl PeerServer {
-    async fn open(self: Arc<PeerServer>, listener: TcpListener) {
-        loop {
-            let Ok((stream, from)) = listener.accept().await else {
-                sleep(PAUSE).await;
-                continue;
-            };
-            let server = self.clone();
-            self.unknown_clients.admit(from.ip(), |number| {
-                tokio::spawn(async move { server.accept(stream, number).await }).abort_handle()
-            });
-        }
+impl Service for PeerService {
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        has_token(headers, &self.token)
     }
 
-    async fn accept(self: Arc<PeerServer>, stream: TcpStream, number: u64) {
-        let _ = stream.set_nodelay(true);
-        let Some(tls) = self.tls.clone() else { return self.serve(stream, number).await };
-        if let Ok(Ok(stream)) = timeout(GREETING, TlsAcceptor::from(tls).accept(stream)).await {
-            self.serve(stream, number).await;
-        }
-    }
-
-    async fn serve(
-        self: Arc<PeerServer>,
-        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        number: u64,
-    ) {
-        let authorisation = Arc::new(Notify::new());
-        let (server, says) = (self.clone(), authorisation.clone());
-        let service = service_fn(move |request| {
-            if server.is_authorised(request.headers()) {
-                says.notify_one();
-            }
-            let answer = server.answer(&request);
-            async move { Ok::<_, Infallible>(answer) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(IDLE)
-            .max_buf_size(REQUEST_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
-        let mut connection = pin!(connection);
-        let greeting = pin!(authorisation.notified());
-        match timeout(GREETING, select(connection.as_mut(), greeting)).await {
-            Ok(Either::Right(_)) => self.unknown_clients.remove(number),
-            Ok(Either::Left(_)) | Err(_) => return,
-        }
-        let Ok(_room) = self.connections.clone().try_acquire_owned() else { return };
-        if timeout(LIFE, connection.as_mut()).await.is_err() {
-            connection.as_mut().graceful_shutdown();
-            let _ = timeout(LAST, connection).await;
-        }
-    }
-
-    fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
-        if !self.is_authorised(request.headers()) {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if !self.knows(request.headers()) {
             return refusal(StatusCode::UNAUTHORIZED);
         }
         if request.method() != Method::GET {
@@ -175,21 +95,12 @@ impl PeerServer {
             let file = tokio::task::spawn_blocking(move || frame(&blocks, digest));
             async move { Ok(Frame::data(file.await.unwrap_or_else(|_| absent()))) }
         });
-        Response::new(BodyExt::boxed(StreamBody::new(frames)))
-    }
-
-    /// Whether a request has the token, in a time that does not depend on what it has instead.
-    fn is_authorised(&self, headers: &HeaderMap) -> bool {
-        let token = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
-        let token = token.strip_prefix(b"Bearer ").unwrap_or_default();
-        !self.token.is_empty() && bool::from(token.ct_eq(self.token.as_bytes()))
+        Response::new(BodyExt::boxed_unsync(StreamBody::new(frames)))
     }
 }
 
 fn refusal(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Empty::new().boxed());
-    *response.status_mut() = status;
-    response
+    plain_answer(status, Bytes::new())
 }
 
 /// Digests, 32 hexadecimal digits each.

@@ -2,7 +2,6 @@
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{
@@ -11,6 +10,7 @@ use rustls::{
 };
 use std::path::PathBuf;
 use std::sync::Arc;
+use swathe_net::server::{certificates, private_key};
 
 /// Files of a certificate: that of the authority, one's own, and its key.
 #[derive(Clone, Debug)]
@@ -57,19 +57,12 @@ impl Identity {
     }
 
     fn own(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
-        let key = PrivateKeyDer::from_pem_file(&self.key)
-            .map_err(|error| format!("{}: {error}", self.key.display()))?;
-        Ok((certificates(&self.certificate)?, key))
+        Ok((certificates(&self.certificate)?, private_key(&self.key)?))
     }
 
     fn unusable(&self, error: &Error) -> String {
         format!("{}: {error}", self.certificate.display())
     }
-}
-
-fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> {
-    let fail = |error| format!("{}: {error}", path.display());
-    CertificateDer::pem_file_iter(path).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)
 }
 
 /// Any certificate of the authority belongs to the pool, under whatever name or address

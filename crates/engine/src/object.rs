@@ -85,11 +85,11 @@ impl Object {
         Object::of_source(stores.open(url)?, name, stores, cancel)
     }
 
-    /// The object of a source that is open.
+    /// The object of a source that is open; `name`: `NAME:path`, if it is called so.
     ///
     /// # Errors
     /// As [`Object::open`].
-    pub(crate) fn of_source(
+    pub fn of_source(
         source: Arc<dyn Source>,
         name: Option<String>,
         stores: &Stores,

@@ -32,6 +32,7 @@ pub(crate) struct CopyOutcome {
     number: usize,
     version: String,
     read_back: bool,
+    notes: Vec<String>,
     kind: Option<&'static str>,
     reason: String,
 }
@@ -78,14 +79,15 @@ impl CopyOutcome {
     fn new(outcome: swathe_store::CopyOutcome) -> CopyOutcome {
         let number = outcome.number;
         match outcome.outcome {
-            Ok(swathe_store::CopyResult { version, read_back }) => {
+            Ok(swathe_store::CopyResult { version, read_back, notes }) => {
                 let version = version.to_string();
-                CopyOutcome { number, version, read_back, kind: None, reason: String::new() }
+                CopyOutcome { number, version, read_back, notes, kind: None, reason: String::new() }
             }
             Err(error) => {
                 let error = EngineError::from(error);
                 let (kind, reason) = (Some(class_name(&error)), error.to_string());
-                CopyOutcome { number, version: String::new(), read_back: false, kind, reason }
+                let (version, notes) = Default::default();
+                CopyOutcome { number, version, read_back: false, notes, kind, reason }
             }
         }
     }

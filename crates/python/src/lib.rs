@@ -4,6 +4,7 @@
 
 mod batch;
 mod block_peers;
+mod block_server;
 mod buffers;
 mod copies;
 mod costs;
@@ -26,6 +27,8 @@ mod _swathe {
     use crate::block_peers::{
         cached_bytes, describe_blocks, peer_costs, pull_blocks, set_block_peers, share_blocks,
     };
+    #[pymodule_export]
+    use crate::block_server::serve_disks;
     #[pymodule_export]
     use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]

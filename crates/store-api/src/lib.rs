@@ -9,6 +9,7 @@ mod interrupt;
 mod listing;
 mod memory;
 mod multipart;
+mod part_name;
 mod part_sums;
 mod settings;
 mod source;
@@ -24,6 +25,7 @@ pub use listing::{
 };
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
+pub use part_name::{is_part_name, part_name};
 pub use part_sums::PartSums;
 pub use settings::{StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};

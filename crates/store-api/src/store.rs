@@ -73,6 +73,11 @@ pub trait Store: Debug + Send + Sync {
         false
     }
 
+    /// Whether an object can be begun before its size is known: [`Store::create`] takes 0 for it.
+    fn takes_any_size(&self) -> bool {
+        false
+    }
+
     /// The path of an object that is a file of this machine.
     ///
     /// # Errors
@@ -189,6 +194,15 @@ pub trait Sink: Send {
     /// # Errors
     /// The failure says whether writing all of the object anew may help.
     fn write(&mut self, part: Bytes) -> Result<(), Failure>;
+
+    /// Reserve room for an object of `bytes` bytes in all; returns whether the store can. What the
+    /// object does not fill is free again when it is finished or dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if there is not so much room.
+    fn reserve(&mut self, _bytes: u64) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Rename the object to its final name; `sums`: of its parts, all but the last of `part_bytes`.
     /// An object of this name is replaced only with `replaces`; buckets replace it always.

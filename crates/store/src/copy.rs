@@ -4,21 +4,17 @@
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
+use crate::object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, VerifiedObject, parts};
 use crate::remote::RetryState;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use swathe_store_api::{Failure, PartSums, Source, StoreError, Stores, Version};
+use swathe_store_api::{Failure, Source, StoreError, Stores, Version};
 use swathe_trace::Scope;
 
-/// Objects are moved in parts of this size: a bucket of Amazon's wants at least 5 MiB,
-const PART_BYTES: u64 = 8 << 20;
-/// and at most this many, so those of large objects are larger.
-const MOST_PARTS: u64 = 10_000;
 /// No object is larger: a server that says so would have memory filled with the list of its parts.
 const LARGEST_BYTES: u64 = 16 << 40;
 /// While waiting to send an object again, check this often whether to stop.
@@ -41,13 +37,7 @@ pub struct CopyOrder {
 }
 
 /// A copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyResult {
-    /// The version the copy has.
-    pub version: Version,
-    /// Whether it was read back, as the store does not report an MD5.
-    pub read_back: bool,
-}
+pub type CopyResult = VerifiedObject;
 
 /// An order that was carried out, or could not be.
 #[derive(Debug)]
@@ -211,16 +201,15 @@ impl CopyState {
             false => PART_BYTES,
         };
         let parts = parts(size, part_bytes);
-        let mut sink = self.stores.create(&order.to, size, parts.len() > 1)?;
-        let mut sums = PartSums::default();
-        for part in source.fetch(parts.clone(), STREAMS) {
+        let in_parts = parts.len() > 1;
+        let mut writer = ObjectWriter::create(&self.stores, &order.to, size, in_parts, part_bytes)?;
+        for part in source.fetch(parts, STREAMS) {
             let part = part?;
             if self.is_stopped() {
                 return Ok(None);
             }
-            sums.add(&part);
             let bytes = part.len() as u64;
-            sink.write(part)?;
+            writer.write(part)?;
             *copied_bytes += bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -228,38 +217,9 @@ impl CopyState {
             // Servers check the version with each part.
             drop(self.at_version(order, Some(&source.version().to_string()))?);
         }
-        let is_verified = sink.is_verified();
-        sink.finish(&sums, part_bytes, *replaces)?;
+        let copy = writer.finish(*replaces)?;
         *replaces = true;
-        let copy = self.stores.open(&order.to)?;
-        let version = copy.version().clone();
-        let read_back = is_verified || version.tag.trim_matches('"') != sums.etag();
-        if version.size != size {
-            let (expected, found) = (format!("{size} bytes"), version.size.to_string());
-            let url = copy.url().to_string();
-            return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
-        }
-        if read_back && !is_verified {
-            let mut copy_sums = PartSums::default();
-            for part in copy.fetch(parts, STREAMS) {
-                copy_sums.add(&part?);
-                if self.is_stopped() {
-                    return Ok(None);
-                }
-            }
-            if let Err(error) = sums.check(copy.url(), &copy_sums, part_bytes) {
-                return Err(self.refuse(error, order).into());
-            }
-        }
-        Ok(Some(CopyResult { version, read_back }))
-    }
-
-    /// Remove a copy that differs from its source.
-    fn refuse(&self, error: StoreError, order: &CopyOrder) -> StoreError {
-        match self.stores.remove(&order.to) {
-            Ok(()) => error,
-            Err(also) => also,
-        }
+        Ok(copy.verify(|| self.is_stopped())?)
     }
 
     /// The object at a version, or at any.
@@ -289,11 +249,6 @@ impl CopyState {
 
 fn part_bytes(size: u64) -> u64 {
     PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20))
-}
-
-fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
-    let count = size.div_ceil(part_bytes);
-    (0..count).map(|n| n * part_bytes..((n + 1) * part_bytes).min(size)).collect()
 }
 
 #[cfg(test)]

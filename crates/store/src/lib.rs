@@ -10,6 +10,7 @@ mod folder_walk;
 mod local;
 mod local_listing;
 mod local_store;
+mod object_writer;
 mod open;
 mod place;
 mod redact;
@@ -19,8 +20,10 @@ mod timing;
 mod write;
 
 pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
+pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{connect, open, redact_url, stores};
+pub use store_folders::{Refusal, StoreFolders};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

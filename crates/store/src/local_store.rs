@@ -77,6 +77,10 @@ impl Store for LocalStore {
         true
     }
 
+    fn takes_any_size(&self) -> bool {
+        true
+    }
+
     fn local_path(&self, url: &str) -> Result<Option<PathBuf>, StoreError> {
         path_of(url).map(Some)
     }

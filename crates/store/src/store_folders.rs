@@ -24,7 +24,7 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// The folders of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoreFolders {
+pub struct StoreFolders {
     /// Folder of the store: its objects are below it.
     root: PathBuf,
     /// Further folders that links may lead to.
@@ -33,9 +33,10 @@ pub(crate) struct StoreFolders {
 
 /// Why a file was not opened.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// The path lies in none of the folders.
     LeadsOut,
+    /// The operating system refused.
     Io(io::Error),
 }
 
@@ -52,12 +53,16 @@ impl From<Errno> for Refusal {
 }
 
 impl StoreFolders {
-    pub(crate) fn new(root: PathBuf, others: Vec<PathBuf>) -> StoreFolders {
+    /// The folder of a store, and further folders that its links may lead to.
+    pub fn new(root: PathBuf, others: Vec<PathBuf>) -> StoreFolders {
         StoreFolders { root, others }
     }
 
     /// Open the file at `path`, which is relative to the root.
-    pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::LeadsOut`] if that is in none of the folders.
+    pub fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
         let flags = flags | OFlags::CLOEXEC;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         match below(&self.root, path, flags) {
@@ -70,7 +75,10 @@ impl StoreFolders {
     }
 
     /// Open the folder at `path`; missing folders are created.
-    pub(crate) fn make_folder(&self, path: &Path) -> Result<OwnedFd, Refusal> {
+    ///
+    /// # Errors
+    /// As [`StoreFolders::open`].
+    pub fn make_folder(&self, path: &Path) -> Result<OwnedFd, Refusal> {
         let error = match self.open(path, FOLDER) {
             Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => error,
             result => return result,

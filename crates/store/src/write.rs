@@ -4,7 +4,8 @@ use crate::place::Place;
 use crate::store_folders;
 use bytes::Bytes;
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, linkat, open, openat, renameat, renameat_with, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, linkat, open, openat, renameat,
+    renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -14,10 +15,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError};
-
-/// Characters of a name that its unfinished file keeps: file systems allow 255 bytes.
-const NAME_CHARS: usize = 50;
+use swathe_store_api::{Failure, PartSums, Sink, StoreError, part_name};
 
 /// Rename files, in order, up to the first that cannot be; how many were. Each folder is looked up
 /// once: for two long paths that takes a quarter of a rename.
@@ -52,13 +50,6 @@ fn rename<'a>(
     renameat(&folders[from_folder], from, &folders[to_folder], to)
 }
 
-/// The hidden name of an object until it is complete. Each object has its own.
-pub(crate) fn part_name(name: &str) -> String {
-    let sum = crc32fast::hash(name.as_bytes());
-    let start: String = name.chars().take(NAME_CHARS).collect();
-    format!(".{start}-{sum:08x}.part")
-}
-
 /// A file under a hidden name, locked by its writer. A file left behind by a process
 /// that was killed is written anew.
 pub(crate) struct NewFile {
@@ -68,6 +59,8 @@ pub(crate) struct NewFile {
     part_name: String,
     url: String,
     bytes: u64,
+    /// Bytes that are reserved: the file may be longer than what was written.
+    room: u64,
     is_finished: bool,
 }
 
@@ -103,11 +96,14 @@ impl NewFile {
                 .map_err(|error| StoreError::from_io(&url, error.into()))?;
         };
         file.set_len(0).map_err(|error| StoreError::from_io(&url, error))?;
-        Ok(NewFile { file, folder, name, part_name, url, bytes: 0, is_finished: false })
+        Ok(NewFile { file, folder, name, part_name, url, bytes: 0, room: 0, is_finished: false })
     }
 
     fn name(&mut self, sums: &PartSums, part_bytes: u64, replaces: bool) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
+        if self.room > self.bytes {
+            self.file.set_len(self.bytes).map_err(fail)?;
+        }
         self.file.sync_all().map_err(fail)?;
         let mut file_sums = PartSums::default();
         let mut part = Vec::new();
@@ -153,6 +149,28 @@ impl Sink for NewFile {
         self.file.write_all(&part).map_err(|error| StoreError::from_io(&self.url, error))?;
         self.bytes += part.len() as u64;
         Ok(())
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<bool, StoreError> {
+        let fail = |error| StoreError::from_io(&self.url, error);
+        if bytes <= self.bytes.max(self.room) {
+            return Ok(true);
+        }
+        // The file grows: shortening it at the end frees what is left on every file system.
+        match fallocate(&self.file, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => {
+                self.room = bytes;
+                Ok(true)
+            }
+            Err(error) => {
+                // Some file systems keep what they could reserve.
+                self.file.set_len(self.bytes.max(self.room)).map_err(fail)?;
+                match error {
+                    Errno::OPNOTSUPP | Errno::NOSYS => Ok(false),
+                    error => Err(fail(error.into())),
+                }
+            }
+        }
     }
 
     fn finish(
@@ -207,6 +225,40 @@ mod tests {
         sink.finish(&PartSums::default(), 1, true).map_err(|failure| failure.error).expect("named");
         assert_eq!(fs::read_to_string(&path).expect("read"), "");
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
+
+    fn new_file(folder: &tempfile::TempDir) -> Box<dyn Sink> {
+        let place = Place::free(folder.path().join("object")).expect("a place");
+        Box::new(NewFile::create(&place).expect("begun"))
+    }
+
+    #[test]
+    fn room_is_not_a_part_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut sink = new_file(&folder);
+        if !sink.reserve(1 << 20).expect("room") {
+            return; // this file system cannot
+        }
+        let (part, mut sums) = (Bytes::from_static(b"part"), PartSums::default());
+        sums.add(&part);
+        sink.write(part).map_err(|failure| failure.error).expect("written");
+        assert!(sink.reserve(2).expect("it is there"));
+        sink.finish(&sums, 4, false).map_err(|failure| failure.error).expect("named");
+        let file = fs::metadata(folder.path().join("object")).expect("a file");
+        assert_eq!(file.len(), 4);
+        assert!(file.blocks() * 512 < 1 << 20, "{} blocks", file.blocks());
+    }
+
+    #[test]
+    fn room_that_no_disk_has_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut sink = new_file(&folder);
+        let result = sink.reserve(1 << 62);
+        assert!(matches!(result, Ok(false) | Err(StoreError::Io { .. })), "{result:?}");
+        sink.finish(&PartSums::default(), 1, false)
+            .map_err(|failure| failure.error)
+            .expect("named");
+        assert_eq!(fs::metadata(folder.path().join("object")).expect("a file").len(), 0);
     }
 
     #[test]

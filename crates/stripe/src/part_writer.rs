@@ -5,13 +5,10 @@ use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use swathe_store_api::{Failure, Interrupt, PartSums, StoreError, Version};
+use swathe_store::{MOST_PARTS, PART_BYTES};
+use swathe_store_api::{Failure, Interrupt, StoreError, Version};
 use swathe_trace::Scope;
 
-/// Bytes written to a server at a time: a bucket wants all but the last to be alike and not small.
-const WRITE_BYTES: u64 = 8 << 20;
-/// Most writes of a part: buckets take no more.
-const MOST_WRITES: u64 = 10_000;
 /// Blocks that wait to be written.
 const QUEUE: usize = 2;
 
@@ -79,9 +76,8 @@ fn write(
     size: u64,
     blocks: &Receiver<Bytes>,
 ) -> Result<Version, Failure> {
-    let write_bytes = WRITE_BYTES.max(size.div_ceil(MOST_WRITES).next_multiple_of(1 << 20));
-    let mut sink = server.create(path, size, size > write_bytes)?;
-    let mut sums = PartSums::default();
+    let write_bytes = PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20));
+    let mut writer = server.write(path, size, write_bytes)?;
     let (mut waiting, mut count) = (BytesMut::new(), 0);
     for block in blocks {
         count += block.len() as u64;
@@ -91,15 +87,12 @@ fn write(
             let next = rest.split_to(room.min(rest.len()));
             let is_whole = waiting.is_empty() && next.len() as u64 == write_bytes;
             if is_whole {
-                sums.add(&next);
-                sink.write(next)?;
+                writer.write(next)?;
                 continue;
             }
             waiting.extend_from_slice(&next);
             if waiting.len() as u64 == write_bytes {
-                let bytes = waiting.split().freeze();
-                sums.add(&bytes);
-                sink.write(bytes)?;
+                writer.write(waiting.split().freeze())?;
             }
         }
     }
@@ -108,26 +101,9 @@ fn write(
         return Err(StoreError::ShortRead { url, start, expected: size, found: count }.into());
     }
     if !waiting.is_empty() {
-        let bytes = waiting.freeze();
-        sums.add(&bytes);
-        sink.write(bytes)?;
+        writer.write(waiting.freeze())?;
     }
-    let is_verified = sink.is_verified();
-    sink.finish(&sums, write_bytes, true)?;
-    let source = server.open(path)?;
-    let version = source.version().clone();
-    if version.size != size {
-        let (expected, found) = (format!("{size} bytes"), version.size.to_string());
-        return Err(StoreError::Differs { url: source.url().to_string(), expected, found }.into());
-    }
-    if !is_verified && version.tag.trim_matches('"') != sums.etag() {
-        let mut copy = PartSums::default();
-        let count = size.div_ceil(write_bytes);
-        let ranges = (0..count).map(|n| n * write_bytes..((n + 1) * write_bytes).min(size));
-        for bytes in source.fetch(ranges.collect(), 2) {
-            copy.add(&bytes?);
-        }
-        sums.check(source.url(), &copy, write_bytes)?;
-    }
-    Ok(version)
+    let object = writer.finish(true)?.verify(|| Interrupt::current().is_set())?;
+    let version = object.map(|object| object.version);
+    version.ok_or_else(|| StoreError::Interrupted { url: path.to_string() }.into())
 }

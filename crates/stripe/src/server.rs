@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_store::ObjectWriter;
 use swathe_store_api::{
-    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, PartSums, Retry, Sink, Source,
-    Store, StoreError, Version,
+    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Source, Store, StoreError,
+    Stores, Version,
 };
 use swathe_trace::Scope;
 
@@ -19,6 +20,8 @@ const ATTEMPTS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Server {
     store: Arc<dyn Store>,
+    /// Only this store.
+    stores: Stores,
     prefix: String,
     /// What users and records call it: `NAME:prefix`.
     pub(crate) name: String,
@@ -43,7 +46,8 @@ impl Server {
             prefix => format!("{prefix}/"),
         };
         let name = format!("{}:{prefix}", store.settings().name);
-        Server { store, prefix, name, health: Arc::default() }
+        let stores = Stores::new(Vec::new(), swathe_store::connect).with(store.clone());
+        Server { store, stores, prefix, name, health: Arc::default() }
     }
 
     /// The store that it is a folder of.
@@ -78,14 +82,15 @@ impl Server {
         self.at(path, |name| self.store.assume(name, version))
     }
 
-    /// Begin to write a file.
-    pub(crate) fn create(
+    /// Begin to write a file, in pieces of `part_bytes`.
+    pub(crate) fn write(
         &self,
         path: &str,
         size: u64,
-        in_parts: bool,
-    ) -> Result<Box<dyn Sink>, StoreError> {
-        self.at(path, |name| self.store.create(name, size, in_parts))
+        part_bytes: u64,
+    ) -> Result<ObjectWriter, StoreError> {
+        let name = format!("{}{path}", self.name);
+        ObjectWriter::create(&self.stores, &name, size, size > part_bytes, part_bytes)
     }
 
     /// Write a small file, in place of the one there is.
@@ -106,13 +111,12 @@ impl Server {
     }
 
     fn put_once(&self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let mut sink = self.create(path, bytes.len() as u64, false)?;
-        let mut sums = PartSums::default();
+        let mut writer = self.write(path, bytes.len() as u64, u64::MAX)?;
         if !bytes.is_empty() {
-            sums.add(bytes);
-            sink.write(bytes.to_vec().into())?;
+            writer.write(bytes.to_vec().into())?;
         }
-        sink.finish(&sums, (bytes.len() as u64).max(1), true)
+        writer.finish(true)?.verify(|| false)?;
+        Ok(())
     }
 
     /// Remove a file, if it exists.

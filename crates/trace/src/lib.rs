@@ -29,4 +29,4 @@ pub use fields::{Ids, Record};
 pub use file::RotatingFile;
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
-pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};
+pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse, parse_fields};

@@ -195,6 +195,22 @@ pub fn push_value(out: &mut Vec<u8>, value: &str) {
 /// # Errors
 /// If it is not exactly as described above, or lacks one of the five that every line has.
 pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
+    let mut fields = parse_fields(line)?;
+    let mut take = |key: &'static str| {
+        let index_of = fields.iter().position(|(other, _)| other == key);
+        index_of.map(|index| fields.remove(index).1).ok_or(UlmError::Missing { key })
+    };
+    let [date, host, prog, level, event] = FIRST.map(&mut take);
+    let date = date?;
+    let time_ns = parse_date(date.as_bytes()).ok_or(UlmError::Date { found: date })?;
+    Ok(Line { time_ns, host: host?, prog: prog?, level: level?, event: event?, fields })
+}
+
+/// Parse fields as they stand in a line, each with another key.
+///
+/// # Errors
+/// If they are not exactly as described above.
+pub fn parse_fields(line: &[u8]) -> Result<Vec<(String, String)>, UlmError> {
     if line.is_empty() {
         return Err(UlmError::Empty);
     }
@@ -212,18 +228,10 @@ pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
         }
         fields.push((key, decode(line, value)?.into_owned()));
         if value.end == line.len() {
-            break;
+            return Ok(fields);
         }
         at = value.end + 1;
     }
-    let mut take = |key: &'static str| {
-        let index_of = fields.iter().position(|(other, _)| other == key);
-        index_of.map(|index| fields.remove(index).1).ok_or(UlmError::Missing { key })
-    };
-    let [date, host, prog, level, event] = FIRST.map(&mut take);
-    let date = date?;
-    let time_ns = parse_date(date.as_bytes()).ok_or(UlmError::Date { found: date })?;
-    Ok(Line { time_ns, host: host?, prog: prog?, level: level?, event: event?, fields })
 }
 
 /// The range of a value in its line, with quotes.

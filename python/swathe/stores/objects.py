@@ -92,6 +92,7 @@ class CopyReport:
         skipped: number of objects that `resume` found complete.
         failed: number of objects that could not be copied.
         faults: why; of the first 1,000.
+        notes: warnings, as when a striped store could not write all parts; the first 1,000.
         elapsed_s: seconds that it took.
     """
 
@@ -100,6 +101,7 @@ class CopyReport:
     skipped: int = 0
     failed: int = 0
     faults: list[CopyFault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     elapsed_s: float = 0.0
 
     def add_fault(self, name: str, kind: str, reason: str) -> None:
@@ -507,6 +509,7 @@ def _collect(
         for outcome in outcomes:
             if outcome.kind is None:
                 report.copied += 1
+                report.notes.extend(outcome.notes[: MOST_FAULTS - len(report.notes)])
             else:
                 report.add_fault(pairs[outcome.number].source, outcome.kind, outcome.reason)
         show(report.copied + report.failed)

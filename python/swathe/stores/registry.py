@@ -165,6 +165,30 @@ def _to_engine(description: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def stores_json() -> str:
+    """Return the stores of the catalogue as JSON, as `libswathe` reads them (`$SWATHE_STORES`).
+
+    Costs are those that were measured from this host. The catalogue has no credentials.
+
+    Raises:
+        CatalogError: If there is no catalogue, or it cannot be read.
+    """
+    snapshot = storages()
+    costs, _, _ = snapshot.seen_from(this_host())
+    measurements = {_plain(root): of for root, of in costs.items()}
+    entries = [_with_costs(store, measurements) for store in snapshot.stores]
+    return json.dumps(entries, indent=1)
+
+
+def _with_costs(store: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a store with its costs, and those below a striped one."""
+    entry = {**store, "root": _plain(store["root"])}
+    if over := store.get("over"):
+        entry["over"] = [{**each, "store": _with_costs(each["store"], costs)} for each in over]
+    key = _swathe.store_key(entry["root"], entry["options"])
+    return entry | ({"costs": costs[key]} if key in costs else {})
+
+
 def bounds_of(root: str) -> tuple[float, float]:
     """Return logarithms of the factors by which 80 of 100 jobs are at most faster and slower."""
     content = _current_catalogue()

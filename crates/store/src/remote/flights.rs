@@ -141,6 +141,13 @@ pub(super) enum Part {
 }
 
 impl RangeFlights {
+    /// Whether a part of a range is on its way.
+    pub(super) fn has_any(&self, range: &Range<u64>) -> bool {
+        let flights = self.lock();
+        let mut earlier = flights.range(..(range.end, 0)).rev();
+        earlier.next().is_some_and(|(&(_, end), _)| end > range.start)
+    }
+
     /// Divide a range into what is on its way and what is to be requested, which others then find. A
     /// part between two requested ones that is no longer than `gap_bytes` is requested with them.
     pub(super) fn divide(self: &Arc<Self>, range: &Range<u64>, gap_bytes: u64) -> Vec<Part> {

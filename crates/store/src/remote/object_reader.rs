@@ -4,7 +4,7 @@ use super::attempt::{Attempt, Try};
 use super::fetch_events::record_refusal;
 use super::flights::RangeFlights;
 use super::link_meter::RequestKind;
-use super::range_request::Validators;
+use super::range_request::{ByteTarget, ReaderBuffer, Validators};
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
@@ -20,6 +20,10 @@ use swathe_trace::Scope;
 
 /// Memory reserved before bytes have come.
 pub(super) const RESERVE_BYTES: u64 = 8 << 20;
+
+/// A read of so many bytes goes straight into the buffer of its reader. Shorter ones are of headers
+/// and rows, which several readers often need at the same time: those share a request.
+const DIRECT_BYTES: usize = 256 << 10;
 
 /// An object, and what was seen of it.
 pub(super) struct ObjectReader {
@@ -146,6 +150,30 @@ impl ObjectReader {
         result.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
+    /// Read a range into the buffer of its reader, with a request that no other reader joins;
+    /// `false` if it is to be read otherwise: it is short, or is not requested, or a part of it is
+    /// on its way to another.
+    pub(super) async fn read_into(
+        &self,
+        client: &Client,
+        range: &Range<u64>,
+        buffer: &mut [u8],
+        scope: &Scope,
+    ) -> Result<bool, StoreError> {
+        let is_long = buffer.len() >= DIRECT_BYTES;
+        if !is_long || !self.is_requested(range) || self.flights.has_any(range) {
+            return Ok(false);
+        }
+        let bytes = ReaderBuffer { buffer, count: 0 };
+        let attempt = RangeAttempt { object: self, client, range: range.clone(), bytes };
+        self.target.read(scope, attempt).await.0?;
+        if self.is_dated {
+            let is_same = |date: &str| self.target.add_mark(date) == self.version.tag;
+            self.target.vouch(client, scope, is_same, || self.change_error()).await?;
+        }
+        Ok(true)
+    }
+
     /// One request for the missing part of a range; returns how the answer began. `kind`: but for
     /// its ranges and bytes.
     pub(super) async fn attempt(
@@ -154,10 +182,10 @@ impl ObjectReader {
         range: &Range<u64>,
         stall: Duration,
         kind: RequestKind,
-        bytes: &mut Vec<u8>,
+        bytes: &mut impl ByteTarget,
     ) -> Result<AnswerStart, Failure> {
         let target = &self.target;
-        let rest = range.start + bytes.len() as u64..range.end;
+        let rest = range.start + bytes.count() as u64..range.end;
         let began = Instant::now();
         let kind = RequestKind { ranges: 1, bytes: rest.end - rest.start, ..kind };
         let mut clock = target.clock(kind);
@@ -205,26 +233,26 @@ fn framed_header_bytes(headers: &HeaderMap) -> u32 {
 }
 
 /// A request for the missing part of a range.
-struct RangeAttempt<'a> {
+struct RangeAttempt<'a, B> {
     object: &'a ObjectReader,
     client: &'a Client,
     range: Range<u64>,
-    bytes: Vec<u8>,
+    bytes: B,
 }
 
-impl Attempt for RangeAttempt<'_> {
+impl<B: ByteTarget> Attempt for RangeAttempt<'_, B> {
     type Answer = ();
 
     async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
         let RangeAttempt { object, client, range, bytes } = self;
-        let (began, had) = (Instant::now(), bytes.len());
+        let (began, had) = (Instant::now(), bytes.count());
         let stall = object.target.stall_limit(numbers.failures);
         let kind = RequestKind { connects: numbers.connects, ..RequestKind::default() };
         let AnswerStart { first_byte, .. } =
             object.attempt(client, range, stall, kind, bytes).await?;
         record(Timing {
             root: object.target.store_key.clone(),
-            bytes: (bytes.len() - had) as u64,
+            bytes: (bytes.count() - had) as u64,
             in_flight: numbers.in_flight,
             first_byte_s: first_byte.as_secs_f64(),
             seconds: began.elapsed().as_secs_f64(),
@@ -233,10 +261,10 @@ impl Attempt for RangeAttempt<'_> {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.count()
     }
 
     fn next_request(&self) -> InFlight {
-        InFlight::request(1, self.range.end - self.range.start - self.bytes.len() as u64)
+        InFlight::request(1, self.range.end - self.range.start - self.bytes.count() as u64)
     }
 }

@@ -21,6 +21,43 @@ use swathe_store_api::{Failure, StoreError, parse_content_range};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
+/// Where the bytes of an answer go, in their order.
+pub(super) trait ByteTarget {
+    /// Bytes that are there.
+    fn count(&self) -> usize;
+
+    /// Add the next bytes: never more than were requested.
+    fn append(&mut self, bytes: &[u8]);
+}
+
+impl ByteTarget for Vec<u8> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// The buffer of a reader: bytes are copied once, from what the connection received.
+pub(super) struct ReaderBuffer<'a> {
+    pub(super) buffer: &'a mut [u8],
+    pub(super) count: usize,
+}
+
+impl ByteTarget for ReaderBuffer<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.count + bytes.len();
+        self.buffer[self.count..end].copy_from_slice(bytes);
+        self.count = end;
+    }
+}
+
 /// The validators of a version, as a server sends them.
 #[derive(Clone, Default)]
 pub(super) struct Validators {
@@ -167,7 +204,7 @@ impl RequestTarget {
         range: &Range<u64>,
         first_byte: Duration,
         stall: Duration,
-        bytes: &mut Vec<u8>,
+        bytes: &mut impl ByteTarget,
         mut clock: RequestClock<'_>,
     ) -> Result<(), Failure> {
         let length = range.end - range.start;
@@ -176,11 +213,11 @@ impl RequestTarget {
         {
             return Err(self.short(range, content_length).into());
         }
-        let start_length = bytes.len();
+        let start_length = bytes.count();
         let mut silence = first_byte;
         let mut trickle = Trickle::start();
         loop {
-            let count = (bytes.len() - start_length) as u64;
+            let count = (bytes.count() - start_length) as u64;
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
             let wait = began.elapsed();
@@ -196,7 +233,7 @@ impl RequestTarget {
                 Ok(Ok(Some(chunk))) => {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                     clock.add_bytes(chunk.len(), wait);
-                    bytes.extend_from_slice(&chunk);
+                    bytes.append(&chunk);
                     let is_whole = count + chunk.len() as u64 == length;
                     if let Some(why) = trickle.count(chunk.len(), Instant::now())
                         && !is_whole

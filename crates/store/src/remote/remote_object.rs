@@ -148,13 +148,16 @@ impl Source for RemoteObject {
         let inner = &self.inner;
         let scope = Scope::current();
         let _reader = inner.target.enter_reader();
-        let bytes = inner.target.block_on(async |client| {
+        inner.target.block_on(async |client| {
+            if inner.read_into(client, &range, buffer, &scope).await? {
+                return Ok(());
+            }
             let pieces = inner.fetch_ranges(client, vec![range], &scope).await;
-            inner.check_version(client, &scope, pieces).await.into_iter().collect()
-        });
-        let bytes: Vec<Bytes> = bytes?;
-        buffer.copy_from_slice(&bytes[0]);
-        Ok(())
+            let pieces = inner.check_version(client, &scope, pieces).await;
+            let bytes = pieces.into_iter().collect::<Result<Vec<Bytes>, StoreError>>()?;
+            buffer.copy_from_slice(&bytes[0]);
+            Ok(())
+        })
     }
 
     fn take_notes(&self) -> Vec<String> {

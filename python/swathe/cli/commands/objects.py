@@ -223,6 +223,8 @@ def show_copies(report: CopyReport, as_json: bool) -> None:
 def _show(report: CopyReport) -> None:
     for fault in report.faults[:SHOWN_FAULTS]:
         print_text(f"{fault.name}: {fault.reason}", err=True)
+    for note in report.notes[:SHOWN_FAULTS]:
+        print_text(f"  note: {note}", err=True)
     if report.failed > SHOWN_FAULTS:
         typer.echo(f"and {count_text(report.failed - SHOWN_FAULTS, 'other')}", err=True)
     rate = f" ({rate_text(report.bytes / report.elapsed_s)})" if report.bytes else ""

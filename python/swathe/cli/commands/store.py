@@ -194,6 +194,14 @@ def remove(name: Name, as_json: Json = False) -> None:
         typer.echo(f"{name}: removed")
 
 
+@app.command()
+def export() -> None:
+    """Print the stores as JSON, for programs that use libswathe. It has no credentials."""
+    from swathe.stores.registry import stores_json
+
+    typer.echo(stores_json())
+
+
 def _profile_as_dict(profile: ProfileRecord) -> dict[str, Any]:
     return {
         "costs": profile.costs,

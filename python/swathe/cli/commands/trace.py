@@ -77,6 +77,7 @@ def collect(
 ) -> None:
     """Collect the events of many senders into one file, until SIGTERM or Ctrl-C."""
     from swathe.core.errors import OutputError
+    from swathe.core.token_file import read_token
     from swathe.trace.collect import Collector
 
     with _signal_event() as ending:
@@ -84,7 +85,7 @@ def collect(
             None if output == "-" else Path(output),
             host=host,
             port=port,
-            token=None if token_file is None else _token(token_file),
+            token=None if token_file is None else read_token(token_file, "--token-file"),
             rotate_bytes=rotate,
             keep=keep,
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
@@ -235,20 +236,6 @@ def _signal_event() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _token(path: Path) -> str:
-    from swathe.core.errors import SettingsError
-
-    try:
-        token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--token-file: {path}: {error}") from error
-    if not (token.isascii() and token.isprintable() and 8 <= len(token) <= 1000) or " " in token:
-        raise SettingsError(
-            f"--token-file: {path}: expected 8 to 1000 ASCII characters without spaces"
-        )
-    return token
 
 
 def _ping_target(name: str) -> PingTarget:

@@ -107,6 +107,10 @@ impl Store for BucketStore {
         true
     }
 
+    fn takes_any_size(&self) -> bool {
+        true
+    }
+
     fn is_writable(&self) -> bool {
         true
     }

@@ -15,7 +15,7 @@ const OF_ALL: usize = 256;
 
 /// Open connections, the oldest first.
 #[derive(Default)]
-pub(crate) struct UnknownClients(Mutex<Open>);
+pub(super) struct UnknownClients(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
@@ -32,7 +32,7 @@ struct UnknownClient {
 impl UnknownClients {
     /// Admit a connection, which `serve` handles, and close another if that
     /// makes too many.
-    pub(crate) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
+    pub(super) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
         // Nobody is known before all this is noted.
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.next += 1;
@@ -52,7 +52,7 @@ impl UnknownClients {
     }
 
     /// Note that who is at the other end is known now.
-    pub(crate) fn remove(&self, number: u64) {
+    pub(super) fn remove(&self, number: u64) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.open.retain(|client| client.number != number);
     }

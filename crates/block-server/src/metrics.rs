@@ -1,0 +1,116 @@
+//! `/metrics`, in the text format of Prometheus.
+
+use crate::disk::Disk;
+use crate::request_record::{METHODS, RequestCounts, RequestRecord};
+use futures_util::future::join_all;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A disk that does not say what is free by then counts as down.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Name, kind, help and value of a metric of each disk.
+type DiskMetric = (&'static str, &'static str, &'static str, fn(&Disk) -> u64);
+
+/// All metrics of a server.
+pub(crate) async fn metrics(
+    disks: &[Arc<Disk>],
+    counts: &RequestCounts,
+    record: &RequestRecord,
+) -> String {
+    let spaces = disks.iter().map(|disk| disk.run_within(LIMIT, record, |disk| disk.space()));
+    let spaces = join_all(spaces).await;
+    let mut page = Page::default();
+    page.describe("swathe_server_requests_total", "counter", "Requests by method and status.");
+    for (method, by_class) in METHODS.iter().zip(&counts.by_class) {
+        for (class, count) in (1..).zip(by_class) {
+            let labels = format!("method=\"{method}\",status=\"{class}xx\"");
+            page.add_if("swathe_server_requests_total", &labels, load(count));
+        }
+    }
+    for (name, help, count) in [
+        ("swathe_server_received_bytes_total", "Bytes of bodies of requests.", &counts.body_bytes),
+        ("swathe_server_sent_bytes_total", "Bytes of bodies of answers.", &counts.answer_bytes),
+        (
+            "swathe_server_broken_answers_total",
+            "Answers that were cut short.",
+            &counts.broken_answers,
+        ),
+    ] {
+        page.describe(name, "counter", help);
+        page.add(name, "", load(count));
+    }
+    page.describe("swathe_server_requests_in_flight", "gauge", "Requests that are being answered.");
+    let in_flight = counts.in_flight.load(Ordering::Relaxed) as u64;
+    page.add("swathe_server_requests_in_flight", "", in_flight);
+    let disk_metrics: [DiskMetric; 5] = [
+        ("queue_length", "gauge", "Work that waits for the disk or runs there.", |disk| {
+            disk.queue_length() as u64
+        }),
+        ("read_bytes_total", "counter", "Bytes of objects read.", |d| load(&d.counts.read_bytes)),
+        ("write_bytes_total", "counter", "Bytes of objects written.", |d| {
+            load(&d.counts.write_bytes)
+        }),
+        ("errors_total", "counter", "Work that failed.", |d| load(&d.counts.errors)),
+        ("damages_total", "counter", "Reads of damaged blocks or checksums.", |d| {
+            load(&d.counts.damages)
+        }),
+    ];
+    for (name, kind, help, value) in disk_metrics {
+        let name = format!("swathe_disk_{name}");
+        page.describe(&name, kind, help);
+        for disk in disks {
+            page.add(&name, &label(disk), value(disk));
+        }
+    }
+    page.describe("swathe_disk_up", "gauge", "1 if the disk is there, 0 if it is missing.");
+    for (disk, space) in disks.iter().zip(&spaces) {
+        page.add("swathe_disk_up", &label(disk), space.is_ok().into());
+    }
+    for (name, help, first) in [
+        ("swathe_disk_free_bytes", "Bytes that are free for objects.", true),
+        ("swathe_disk_size_bytes", "Bytes of the disk, or its limit.", false),
+    ] {
+        page.describe(name, "gauge", help);
+        for (disk, space) in disks.iter().zip(&spaces) {
+            if let Ok((free, total)) = space {
+                page.add(name, &label(disk), if first { *free } else { *total });
+            }
+        }
+    }
+    page.0
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+fn label(disk: &Disk) -> String {
+    let name = disk.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("disk=\"{name}\"")
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn describe(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a text does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn add(&mut self, name: &str, labels: &str, value: u64) {
+        let _ = match labels {
+            "" => writeln!(self.0, "{name} {value}"),
+            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    fn add_if(&mut self, name: &str, labels: &str, value: u64) {
+        if value > 0 {
+            self.add(name, labels, value);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! DELETE, MOVE and MKCOL: names of objects and folders.
+
+use crate::conditions;
+use crate::disk::{Disk, ObjectStatus};
+use crate::disks::Disks;
+use crate::error::RequestError;
+use crate::get::add_validators;
+use crate::new_object::{NewObject, remove_object, rename, sync_folder};
+use crate::object_file::{ObjectFile, Reading, Segment, Target};
+use crate::object_path::ObjectPath;
+use crate::request_record::RequestRecord;
+use bytes::Bytes;
+use hyper::header::{HOST, HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode, Uri};
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use std::path::Path;
+use std::sync::Arc;
+use swathe_net::server::{Body, plain_answer};
+
+/// Answer DELETE: of an object, or of an empty folder.
+pub(crate) async fn delete(
+    disks: &Disks,
+    headers: &HeaderMap,
+    path: &ObjectPath,
+    record: &RequestRecord,
+) -> Result<Response<Body>, RequestError> {
+    if path.is_root() {
+        return Err(RequestError::refuse(StatusCode::FORBIDDEN, "/: the root cannot be removed"));
+    }
+    let _locks = disks.lock(&[path]).await;
+    let mut survey = disks.survey(record, path).await;
+    let is_object = survey.object.is_some() && !path.names_folder;
+    if !is_object && let Some(failure) = survey.take_failure() {
+        return Err(failure);
+    }
+    if !is_object && !survey.is_folder {
+        return Err(RequestError::NotFound { path: path.to_string() });
+    }
+    conditions::check(headers, survey.object.as_ref().map(|(_, status)| status))?;
+    for (disk, look) in survey.looks {
+        let Ok(look) = look else { continue };
+        let has_it = if is_object { look.object.is_some() } else { look.is_folder };
+        if has_it {
+            record.set_disk(&disk.name);
+            let target = path.clone();
+            disk.run(record, move |disk| remove(disk, &target, is_object)).await?;
+        }
+    }
+    Ok(plain_answer(StatusCode::NO_CONTENT, Bytes::new()))
+}
+
+fn remove(disk: &Disk, path: &ObjectPath, is_object: bool) -> Result<(), RequestError> {
+    let Some(folder) = disk.open_folder(path)? else { return Ok(()) };
+    if is_object {
+        return remove_object(disk, &folder, path);
+    }
+    match unlinkat(&folder, path.name(), AtFlags::REMOVEDIR) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+            let text = format!("{path}: expected an empty folder; remove what is in it first");
+            Err(RequestError::refuse(StatusCode::CONFLICT, text))
+        }
+        result => {
+            result.map_err(|error| disk.fail(path, error.into()))?;
+            sync_folder(&folder).map_err(|error| disk.fail(path, error))
+        }
+    }
+}
+
+/// Answer MKCOL: a folder on every disk that is there.
+pub(crate) async fn make_folder(
+    disks: &Disks,
+    path: &ObjectPath,
+    record: &RequestRecord,
+) -> Result<Response<Body>, RequestError> {
+    if path.is_root() {
+        return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, "/: exists already"));
+    }
+    if path.is_part {
+        return Err(RequestError::NotFound { path: path.to_string() });
+    }
+    let _locks = disks.lock(&[path]).await;
+    let mut survey = disks.survey(record, path).await;
+    if survey.is_folder || survey.object.is_some() {
+        let text = format!("{path}: exists already");
+        return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
+    }
+    if !survey.has_parent {
+        let conflict = || {
+            let text = format!("{path}: expected the folder above; make it first (MKCOL)");
+            RequestError::refuse(StatusCode::CONFLICT, text)
+        };
+        return Err(survey.take_failure().unwrap_or_else(conflict));
+    }
+    for (disk, look) in survey.looks {
+        if look.is_ok() {
+            let target = path.clone();
+            disk.run(record, move |disk| make(disk, &target)).await?;
+        }
+    }
+    Ok(plain_answer(StatusCode::CREATED, Bytes::new()))
+}
+
+fn make(disk: &Disk, path: &ObjectPath) -> Result<(), RequestError> {
+    disk.make_folder(path, path.as_path())?;
+    let above = disk.make_folder(path, path.folder())?;
+    sync_folder(&above).map_err(|error| disk.fail(path, error))
+}
+
+/// Answer MOVE of an object.
+pub(crate) async fn rename_object(
+    disks: &Disks,
+    headers: &HeaderMap,
+    from: &ObjectPath,
+    record: &RequestRecord,
+) -> Result<Response<Body>, RequestError> {
+    let to = destination(headers)?;
+    let refuse = |status, why: String| Err(RequestError::refuse(status, why));
+    if to.names_folder || to.is_root() || to.is_part {
+        return refuse(StatusCode::CONFLICT, format!("{to}: expected the name of an object"));
+    }
+    if to == *from {
+        return refuse(
+            StatusCode::FORBIDDEN,
+            format!("{from}: expected another name to move it to"),
+        );
+    }
+    let replaces = match headers.get("overwrite").map(HeaderValue::as_bytes) {
+        None | Some(b"T") => true,
+        Some(b"F") => false,
+        Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
+    };
+    let _locks = disks.lock(&[from, &to]).await;
+    let mut source = disks.survey(record, from).await;
+    let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
+        if source.is_folder {
+            let text = format!("{from}: folders are not moved, only objects");
+            return refuse(StatusCode::NOT_IMPLEMENTED, text);
+        }
+        let missing = RequestError::NotFound { path: from.to_string() };
+        return Err(source.take_failure().unwrap_or(missing));
+    };
+    conditions::check(headers, Some(&status))?;
+    let mut target = disks.survey(record, &to).await;
+    if target.is_folder {
+        return refuse(
+            StatusCode::CONFLICT,
+            format!("{to}: expected an object or nothing, found a folder"),
+        );
+    }
+    if target.object.is_some() && !replaces {
+        return refuse(StatusCode::PRECONDITION_FAILED, format!("{to}: exists already"));
+    }
+    let is_new = target.object.is_none();
+    // A disk that is missing may have an object of that name, and would show it in place of this.
+    let limit = if replaces && target.has_parent { Some(&disk) } else { None };
+    if is_new && let Some(failure) = target.take_failure_before(limit) {
+        return Err(failure);
+    }
+    if !target.has_parent {
+        let text = format!("{to}: expected its folder; make it first (MKCOL)");
+        return refuse(StatusCode::CONFLICT, text);
+    }
+    let to_disk = target.object.map_or(disk.clone(), |(to_disk, _)| to_disk);
+    record.set_disk(&to_disk.name);
+    let (from, to) = (from.clone(), to);
+    let status = match Arc::ptr_eq(&disk, &to_disk) {
+        true => {
+            let work = move |disk: &Arc<Disk>| rename_on(disk, &from, &to, replaces);
+            disk.run(record, work).await?;
+            status
+        }
+        false => {
+            let status = copy(&disk, &to_disk, &from, &to, replaces, record).await?;
+            disk.run(record, move |disk| remove(disk, &from, true)).await?;
+            status
+        }
+    };
+    let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    let mut response = plain_answer(code, Bytes::new());
+    add_validators(response.headers_mut(), &status);
+    Ok(response)
+}
+
+fn rename_on(
+    disk: &Disk,
+    from: &ObjectPath,
+    to: &ObjectPath,
+    replaces: bool,
+) -> Result<(), RequestError> {
+    let Some(from_folder) = disk.open_folder(from)? else {
+        return Err(RequestError::NotFound { path: from.to_string() });
+    };
+    let to_folder = disk.make_folder(to, to.folder())?;
+    rename(disk, (&from_folder, Path::new(from.name())), (&to_folder, to), replaces)?;
+    sync_folder(&from_folder).map_err(|error| disk.fail(from, error))
+}
+
+/// Copy an object to the disk where another of its new name is.
+async fn copy(
+    from_disk: &Arc<Disk>,
+    to_disk: &Arc<Disk>,
+    from: &ObjectPath,
+    to: &ObjectPath,
+    replaces: bool,
+    record: &RequestRecord,
+) -> Result<ObjectStatus, RequestError> {
+    let source = from.clone();
+    let open = move |disk: &Arc<Disk>| match ObjectFile::open(disk, &source)? {
+        Some(Target::Object(object)) => Ok(*object),
+        _ => Err(RequestError::NotFound { path: source.to_string() }),
+    };
+    let object = from_disk.run(record, open).await?;
+    let size = object.status.id.size;
+    let segments = if size > 0 { vec![Segment::Range(0..size)] } else { Vec::new() };
+    let mut reading = Reading::new(object, segments);
+    let target = to.clone();
+    let create = move |disk: &Arc<Disk>| NewObject::create(disk, &target, Some(size));
+    let mut copy = to_disk.run(record, create).await?;
+    while !reading.is_at_end() {
+        let read =
+            from_disk.run(record, move |_| reading.next_piece().map(|piece| (piece, reading)));
+        let (piece, rest) = read.await?;
+        reading = rest;
+        copy = to_disk.run(record, move |_| copy.write(&piece).map(|()| copy)).await?;
+    }
+    let name = move |_: &Arc<Disk>| {
+        copy.seal()?;
+        copy.name(replaces)
+    };
+    to_disk.run(record, name).await
+}
+
+/// The path in the header `Destination`, which must be of this server.
+fn destination(headers: &HeaderMap) -> Result<ObjectPath, RequestError> {
+    let bad = |found: &str| {
+        let text =
+            format!("Destination: expected the URL of an object on this server, found {found}");
+        RequestError::refuse(StatusCode::BAD_REQUEST, text)
+    };
+    let value = headers.get("destination").ok_or_else(|| bad("none"))?;
+    let uri = Uri::try_from(value.as_bytes()).map_err(|error| bad(&error.to_string()))?;
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    match uri.authority() {
+        Some(to) if host.is_some_and(|host| !is_host(to.as_str(), host)) => {
+            let text = format!("Destination: {} is another server", to.host());
+            Err(RequestError::refuse(StatusCode::BAD_GATEWAY, text))
+        }
+        _ => ObjectPath::parse(uri.path()),
+    }
+}
+
+/// Whether an authority, perhaps with a user, is a host.
+fn is_host(authority: &str, host: &[u8]) -> bool {
+    let name = authority.rsplit('@').next().unwrap_or_default();
+    name.as_bytes().eq_ignore_ascii_case(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(destination_text: &str) -> Result<String, u16> {
+        let header = |text: &str| HeaderValue::from_str(text).unwrap();
+        let headers = HeaderMap::from_iter([
+            (HOST, header("h:8430")),
+            ("destination".parse().unwrap(), header(destination_text)),
+        ]);
+        destination(&headers).map(|path| path.to_string()).map_err(|e| e.status().as_u16())
+    }
+
+    #[test]
+    fn destinations_are_of_this_server() {
+        assert_eq!(path("http://h:8430/a%20b/c").as_deref(), Ok("/a b/c"));
+        assert_eq!(path("https://H:8430/a?x=1").as_deref(), Ok("/a"));
+        assert_eq!(path("/a").as_deref(), Ok("/a"));
+        assert_eq!(path("http://other:8430/a"), Err(502));
+        assert_eq!(path("http://h:8430/../a"), Err(400));
+        assert_eq!(path("http://h:8430/.swathe/disk"), Err(404));
+        assert_eq!(path("a b"), Err(400));
+        assert_eq!(destination(&HeaderMap::new()).unwrap_err().status().as_u16(), 400);
+    }
+}

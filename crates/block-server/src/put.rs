@@ -1,0 +1,181 @@
+//! PUT: an object, whole under its name or not at all.
+
+use crate::conditions;
+use crate::disk::{Disk, ObjectStatus};
+use crate::disks::{Disks, Survey};
+use crate::error::RequestError;
+use crate::get::add_validators;
+use crate::new_object::NewObject;
+use crate::object_file::PIECE_BYTES;
+use crate::object_path::ObjectPath;
+use crate::request_record::RequestRecord;
+use bytes::Bytes;
+use futures_util::future::join;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_RANGE, HeaderMap, IF_NONE_MATCH};
+use hyper::{Response, StatusCode};
+use std::sync::Arc;
+use std::time::Instant;
+use swathe_net::server::{Body, Pace, plain_answer};
+use tokio::time::timeout;
+
+/// Answer PUT.
+pub(crate) async fn put(
+    disks: &Arc<Disks>,
+    headers: HeaderMap,
+    path: ObjectPath,
+    body: &mut Incoming,
+    record: &Arc<RequestRecord>,
+) -> Result<Response<Body>, RequestError> {
+    let refuse = |status, why: &str| Err(RequestError::refuse(status, format!("{path}: {why}")));
+    if path.names_folder || path.is_root() {
+        return refuse(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "expected the name of an object, found a folder",
+        );
+    }
+    if headers.contains_key(CONTENT_RANGE) {
+        return refuse(StatusCode::BAD_REQUEST, "PUT writes whole objects: no Content-Range");
+    }
+    let mut survey = disks.survey(record, &path).await;
+    check(&mut survey, &headers, &path)?;
+    let length = body.size_hint().exact();
+    let disk = choose(survey, &path, length, record).await?;
+    record.set_disk(&disk.name);
+    let target = path.clone();
+    let create = disk.run(record, move |disk| NewObject::create(disk, &target, length));
+    let mut object = create.await?;
+    let mut pace = Pace::default();
+    let mut pieces = receive(body, &mut pace, &path, record).await?;
+    while !pieces.is_empty() {
+        // The next bytes come while these are written.
+        let write = disk.run(record, move |_| {
+            pieces.iter().try_for_each(|piece| object.write(piece))?;
+            Ok(object)
+        });
+        let (result, next) = join(write, receive(body, &mut pace, &path, record)).await;
+        (object, pieces) = (result?, next?);
+    }
+    let seal = disk.run(record, move |_| {
+        object.seal()?;
+        Ok(object)
+    });
+    let object = seal.await?;
+    // To its end, also if the client goes away.
+    let (disks, record) = (disks.clone(), record.clone());
+    let commit = async move { commit(&disks, &headers, path, object, &disk, &record).await };
+    let (status, is_new) = tokio::spawn(commit).await.map_err(|error| {
+        RequestError::refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    })??;
+    let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    let mut response = plain_answer(code, Bytes::new());
+    add_validators(response.headers_mut(), &status);
+    Ok(response)
+}
+
+/// Check that an object may be written here.
+fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<(), RequestError> {
+    if survey.is_folder {
+        let text = format!("{path}: expected an object or nothing, found a folder");
+        return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
+    }
+    let failure = match survey.object {
+        Some(_) => None,
+        // It may be on a disk that is missing.
+        None if headers.contains_key(IF_NONE_MATCH) || !survey.has_parent => survey.take_failure(),
+        None => None,
+    };
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    conditions::check(headers, survey.object.as_ref().map(|(_, status)| status))?;
+    if !survey.has_parent {
+        let text = format!("{path}: expected its folder; make it first (MKCOL)");
+        return Err(RequestError::refuse(StatusCode::CONFLICT, text));
+    }
+    Ok(())
+}
+
+/// The disk for an object: where it is, else the first in its order that has room.
+async fn choose(
+    survey: Survey,
+    path: &ObjectPath,
+    length: Option<u64>,
+    record: &RequestRecord,
+) -> Result<Arc<Disk>, RequestError> {
+    if let Some((disk, _)) = survey.object {
+        return Ok(disk);
+    }
+    let mut full = Vec::new();
+    for (disk, look) in survey.looks {
+        // A disk that is missing may have it: then it would be there twice.
+        look?;
+        let (free, _) = disk.run(record, |disk| disk.space()).await?;
+        if free > length.unwrap_or(0) {
+            return Ok(disk);
+        }
+        full.push((disk.name.clone(), free));
+    }
+    let Some((disk, _)) = full.first() else {
+        return Err(RequestError::NotFound { path: path.to_string() });
+    };
+    let length = length.map_or("some".into(), |length| length.to_string());
+    let disks: Vec<String> = full.iter().map(|(name, free)| format!("{name} {free}")).collect();
+    let why = format!("{length} bytes are needed, free are: {}", disks.join(", "));
+    Err(RequestError::DiskFull { disk: disk.clone(), why })
+}
+
+/// The next bytes of a body: about a piece; none at its end.
+async fn receive(
+    body: &mut Incoming,
+    pace: &mut Pace,
+    path: &ObjectPath,
+    record: &RequestRecord,
+) -> Result<Vec<Bytes>, RequestError> {
+    let (mut pieces, mut bytes) = (Vec::new(), 0);
+    while bytes < PIECE_BYTES {
+        let start = Instant::now();
+        let frame = match timeout(pace.limit(), body.frame()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => break,
+            Ok(Some(Err(error))) => {
+                let text = format!("{path}: expected the whole body, found: {error}");
+                return Err(RequestError::refuse(StatusCode::BAD_REQUEST, text));
+            }
+            Err(_) => {
+                let text = format!("{path}: the body comes too slowly");
+                return Err(RequestError::refuse(StatusCode::REQUEST_TIMEOUT, text));
+            }
+        };
+        if let Ok(data) = frame.into_data() {
+            pace.add(start.elapsed(), data.len());
+            record.count_body(data.len());
+            bytes += data.len();
+            pieces.push(data);
+        }
+    }
+    Ok(pieces)
+}
+
+/// Give an object its name, if it still may have it; whether it is new.
+async fn commit(
+    disks: &Disks,
+    headers: &HeaderMap,
+    path: ObjectPath,
+    object: NewObject,
+    disk: &Arc<Disk>,
+    record: &RequestRecord,
+) -> Result<(ObjectStatus, bool), RequestError> {
+    let _locks = disks.lock(&[&path]).await;
+    let mut survey = disks.survey(record, &path).await;
+    check(&mut survey, headers, &path)?;
+    if let Some((other, _)) = survey.object.as_ref().filter(|(other, _)| !Arc::ptr_eq(other, disk))
+    {
+        let text = format!("{path}: it was written to disk {} at the same time", other.name);
+        return Err(RequestError::refuse(StatusCode::CONFLICT, text));
+    }
+    let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
+    let status = disk.run(record, move |_| object.name(replaces)).await?;
+    Ok((status, survey.object.is_none()))
+}

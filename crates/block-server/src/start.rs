@@ -1,0 +1,187 @@
+//! The start: which folders are the disks that they were, which are new, and which are missing.
+
+use crate::disk::{Disk, IDENTITY, free_and_total, own_path};
+use crate::disks::Disks;
+use crate::error::StartError;
+use crate::identity::{Identity, Member, random_number};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
+
+/// The disks of a server: those in the folders, and those that they know and that are missing.
+pub(crate) fn disks(
+    folders: &[PathBuf],
+    forget: &[PathBuf],
+    max_bytes: Option<u64>,
+) -> Result<Disks, StartError> {
+    let all_absolute = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, StartError> {
+        let absolute = |path: &PathBuf| absolute(path).map_err(|error| fail(path, error));
+        paths.iter().map(absolute).collect()
+    };
+    let (folders, forget) = (all_absolute(folders)?, all_absolute(forget)?);
+    let mut identities = BTreeMap::new();
+    for folder in &folders {
+        let identity =
+            Identity::read(&own_path(folder, IDENTITY)).map_err(|why| fail(folder, why))?;
+        if let Some(identity) = identity
+            && let Some((other, _)) = identities.insert(identity.id, (folder, identity))
+        {
+            let why = format!("it is the same disk as {}, or a copy of it", other.display());
+            return Err(fail(folder, why));
+        }
+    }
+    let mut members = known_members(&identities, &forget);
+    let mut present: Vec<(u64, Option<&Identity>)> =
+        identities.iter().map(|(&id, (_, identity))| (id, Some(identity))).collect();
+    for folder in &folders {
+        let is_known = members.values().any(|member| member.path == *folder);
+        if !is_known {
+            let member = new_member(folder, max_bytes)?;
+            present.push((member.id, None));
+            members.insert(member.id, member);
+        }
+    }
+    let list: Vec<Member> = members.values().cloned().collect();
+    for (id, last) in present {
+        let identity = Identity { id, members: list.clone() };
+        if last != Some(&identity) {
+            let path = &members[&id].path;
+            let file = own_path(path, IDENTITY);
+            let result = fs::create_dir_all(file.parent().unwrap_or(path));
+            result.and_then(|()| identity.write(&file)).map_err(|error| fail(path, error))?;
+        }
+    }
+    let start = |member| Disk::start(member, max_bytes).map(Arc::new).map_err(StartError::Threads);
+    let disks = Disks::new(list.into_iter().map(start).collect::<Result<_, _>>()?);
+    let failures = disks.all.iter().map(|disk| disk.check_present().err());
+    match failures.collect::<Option<Vec<_>>>() {
+        Some(failures) => {
+            let why =
+                failures.first().map_or("expected a disk, found none".into(), ToString::to_string);
+            Err(StartError::Disk { path: "all".into(), why })
+        }
+        None => Ok(disks),
+    }
+}
+
+/// The disks that the present ones know, but for those that are given up. The present ones are
+/// where they are now.
+fn known_members(
+    identities: &BTreeMap<u64, (&PathBuf, Identity)>,
+    forget: &[PathBuf],
+) -> BTreeMap<u64, Member> {
+    let mut members = BTreeMap::new();
+    for member in identities.values().flat_map(|(_, identity)| &identity.members) {
+        match identities.get(&member.id) {
+            Some((folder, _)) => {
+                let member = Member { path: (*folder).clone(), ..member.clone() };
+                members.insert(member.id, member);
+            }
+            None if forget.contains(&member.path) => {}
+            None => {
+                members.insert(member.id, member.clone());
+            }
+        }
+    }
+    members
+}
+
+/// A disk that is used for the first time.
+fn new_member(folder: &Path, max_bytes: Option<u64>) -> Result<Member, StartError> {
+    if folder.display().to_string().contains('\n') {
+        return Err(fail(folder, "expected a path without line breaks"));
+    }
+    let status = fs::metadata(folder).map_err(|error| fail(folder, error))?;
+    if !status.is_dir() {
+        return Err(fail(folder, "expected a folder"));
+    }
+    let id = random_number().map_err(|error| fail(folder, error))?;
+    let (_, total) =
+        free_and_total(folder).map_err(|error| fail(folder, std::io::Error::from(error)))?;
+    let capacity_bytes = total.min(max_bytes.unwrap_or(u64::MAX));
+    Ok(Member { id, capacity_bytes, path: folder.to_path_buf() })
+}
+
+fn fail(path: &Path, why: impl ToString) -> StartError {
+    StartError::Disk { path: path.display().to_string(), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(names: &[&str]) -> (tempfile::TempDir, Vec<PathBuf>) {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = names.iter().map(|name| folder.path().join(name)).collect();
+        paths.iter().for_each(|path| fs::create_dir(path).unwrap());
+        (folder, paths)
+    }
+
+    /// Paths of the disks, and whether each is there.
+    fn start(folders: &[PathBuf], forget: &[PathBuf]) -> Result<Vec<(String, bool)>, String> {
+        let disks = disks(folders, forget, None).map_err(|error| error.to_string())?;
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        let present = |disk: &Arc<Disk>| disk.check_present().is_ok();
+        let mut list: Vec<(String, bool)> =
+            disks.all.iter().map(|disk| (name(&disk.member.path), present(disk))).collect();
+        list.sort();
+        Ok(list)
+    }
+
+    fn list(disks: &[(&str, bool)]) -> Result<Vec<(String, bool)>, String> {
+        Ok(disks.iter().map(|&(name, present)| (name.to_string(), present)).collect())
+    }
+
+    #[test]
+    fn a_disk_that_the_others_know_is_missing_not_forgotten() {
+        let (root, paths) = folders(&["a", "b"]);
+        assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", true)]));
+        assert_eq!(start(&paths[..1], &[]), list(&[("a", true), ("b", true)]));
+        fs::rename(&paths[1], root.path().join("away")).unwrap();
+        assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", false)]));
+        // As if it were not mounted.
+        fs::create_dir(&paths[1]).unwrap();
+        assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", false)]));
+        // It may come back elsewhere.
+        let back = [paths[0].clone(), root.path().join("away")];
+        assert_eq!(start(&back, &[]), list(&[("a", true), ("away", true)]));
+    }
+
+    #[test]
+    fn a_disk_may_be_given_up() {
+        let (_root, paths) = folders(&["a", "b"]);
+        start(&paths, &[]).unwrap();
+        fs::remove_dir_all(&paths[1]).unwrap();
+        assert_eq!(start(&paths[..1], &paths[1..]), list(&[("a", true)]));
+        assert_eq!(start(&paths[..1], &[]), list(&[("a", true)]));
+        fs::create_dir(&paths[1]).unwrap();
+        assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", true)]));
+    }
+
+    #[test]
+    fn what_cannot_be_a_disk_is_an_error() {
+        let (root, paths) = folders(&["a", "b"]);
+        let other = [root.path().join("none")];
+        assert!(start(&other, &[]).unwrap_err().contains("none: No such file"));
+        assert!(start(&[], &[]).unwrap_err().contains("found none"));
+        fs::write(root.path().join("file"), "").unwrap();
+        assert!(start(&[root.path().join("file")], &[]).unwrap_err().contains("file: "));
+        start(&paths[..1], &[]).unwrap();
+        let identity = own_path(&paths[0], IDENTITY);
+        fs::create_dir(paths[1].join(".swathe")).unwrap();
+        fs::copy(&identity, own_path(&paths[1], IDENTITY)).unwrap();
+        assert!(start(&paths, &[]).unwrap_err().contains("same disk"));
+        fs::write(&identity, "damaged").unwrap();
+        assert!(start(&paths[..1], &[]).unwrap_err().contains("expected \"swathe disk 1\""));
+    }
+
+    #[test]
+    fn a_disk_serves_one_server_at_a_time() {
+        let (_root, paths) = folders(&["a"]);
+        let first = disks(&paths, &[], None).unwrap();
+        assert!(start(&paths, &[]).unwrap_err().contains("another server uses it"));
+        drop(first);
+        start(&paths, &[]).unwrap();
+    }
+}

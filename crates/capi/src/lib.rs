@@ -1,0 +1,28 @@
+//! `libswathe`: objects of any store as a C program reads and writes files, cuts, and events.
+//!
+//! Only converts arguments, keeps handles and maps errors; the work is that of the crates below, and
+//! there is no Python. What a caller owes a function stands in its text, which is also that of
+//! `include/swathe.h`.
+#![warn(missing_docs)]
+#![allow(clippy::missing_safety_doc)] // see above
+
+mod boundary;
+mod cut_calls;
+mod fault;
+mod handles;
+mod image_cut;
+mod known_stores;
+mod object_calls;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod trace_calls;
+mod writer;
+
+pub use boundary::{sw_error, sw_version};
+pub use cut_calls::{SW_PARTIAL, SW_REPLACE, SW_STRICT, SW_TRIM, sw_cut, sw_cut_pixels, sw_image};
+pub use object_calls::{
+    sw_alloc, sw_close, sw_lseek, sw_open, sw_pread, sw_preadv, sw_range, sw_read, sw_stat,
+    sw_write,
+};
+pub use trace_calls::{sw_trace_close, sw_trace_event, sw_trace_open};
