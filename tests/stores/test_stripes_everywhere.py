@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from swathe.core.errors import NoSuchResultError
 from swathe.jobs import result_store_by_name
 from swathe.portal.sources import Sources
 from swathe.stores.folders import store_folders
+from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner, frame
 from tests.support.stripes import add_stripe
 
@@ -92,6 +95,32 @@ def test_results_of_jobs_go_into_a_stripe(sample: list[Path], tmp_path: Path) ->
         assert place.remove("job", lambda: False)
         with pytest.raises(NoSuchResultError):
             place.find("job", "a.fits")
+
+
+@pytest.mark.more
+def test_a_stripe_over_block_servers(run: Runner, tmp_path: Path) -> None:
+    """Each given straight by its URL, with two disks; one is killed."""
+    content = frame(10.0)
+    (tmp_path / "frame.fits").write_bytes(content)
+    with ExitStack() as stack:
+        running = []
+        for number in range(3):
+            disks = [tmp_path / f"disk-{number}-{which}" for which in "xy"]
+            for disk in disks:
+                disk.mkdir()
+            running.append(stack.enter_context(block_server(*disks)))
+        over = [server.url for server in running]
+        swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
+        run("put", tmp_path / "frame.fits", "wide:dr17/")
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
+        status = swathe.stores.stripe_status("wide")
+        assert [(each.parts, each.records) for each in status.servers] == [(1, 1)] * 3
+        running[1].end(signal.SIGKILL)
+        with fits.open(tmp_path / "frame.fits") as hdus:
+            expected = hdus[0].data[20:60, 10:40]
+        cut = swathe.cut("wide:dr17/frame.fits", box=(10, 20, 30, 40))
+        np.testing.assert_array_equal(cut.data, expected)
+        run("stripe", "check", "wide", code=1)
 
 
 def test_a_portal_reads_from_it(sample: list[Path], tmp_path: Path) -> None:

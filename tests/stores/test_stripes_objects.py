@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +192,31 @@ def test_objects_move_to_the_servers_of_now(
         shutil.rmtree(disk)
         disk.mkdir()
     assert_cuts(frames)
+
+
+@pytest.mark.more
+def test_a_rebalance_that_is_killed_loses_nothing(disks: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    contents_of = {f"{number:02}": os.urandom(500_000 + number) for number in range(60)}
+    for name, content in contents_of.items():
+        (tmp_path / "in" / name).write_bytes(content)
+    swathe.stores.copy_objects(tmp_path / "in", "wide:d", recursive=True, progress=False)
+    swathe.stores.remove("wide")
+    swathe.stores.add("wide", "striped:", over=SERVERS, parity=2, block_bytes=4096)
+    for number in range(4):
+        command = [sys.executable, "-m", "swathe.cli", "stripe", "rebalance", "wide"]
+        rebalance = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        time.sleep(0.8 + 0.3 * number)
+        rebalance.kill()
+        rebalance.wait()
+        check = swathe.stores.check_stripes("wide", progress=False)
+        assert (check.objects, check.lost, check.faults) == (60, 0, [])
+    report = swathe.stores.rebalance_stripes("wide", progress=False)
+    assert (report.copied + report.skipped, report.failed) == (60, 0)
+    assert swathe.stores.repair_stripes("wide", progress=False).failed == 0
+    assert swathe.stores.check_stripes("wide", deep=True, progress=False).is_whole
+    fs = swathe.fs()
+    assert {name: fs.cat(f"wide/d/{name}") for name in contents_of} == contents_of
 
 
 @pytest.mark.more  # a server that does not answer is asked again and again
