@@ -158,15 +158,27 @@ def test_servers_beyond_parity_are_named(lab: Lab) -> None:
     for number in (0, 2):
         lab.proxies[number].process.kill()
         lab.proxies[number].process.wait()
-    with pytest.raises(SourceError, match=r"s[02]:"):
+    with pytest.raises(SourceError, match=r"disk[02]:"):
         swathe.cut("wide:frame-0.fits", box=(0, 0, 700, 600))
 
 
 WRITER = """
 import sys
 import swathe
+swathe.stores.stat_object("wide:object")
+print("ready", flush=True)
 swathe.stores.copy_objects(sys.argv[1], "wide:object", overwrite=True, progress=False)
 """
+
+
+def write(file: Path) -> subprocess.Popen[str]:
+    """Write a file to `wide:object` in a process of its own, which begins now."""
+    command = [sys.executable, "-c", WRITER, str(file)]
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    writer = subprocess.Popen(command, env=os.environ, stdout=pipe, stderr=none, text=True)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    return writer
 
 
 def test_a_writer_that_is_killed_leaves_the_old_object_or_the_new(tmp_path: Path) -> None:
@@ -180,14 +192,15 @@ def test_a_writer_that_is_killed_leaves_the_old_object_or_the_new(tmp_path: Path
     for number, content in enumerate(contents):
         (tmp_path / f"{number}.bin").write_bytes(content)
     swathe.stores.copy_objects(tmp_path / "0.bin", "wide:object", progress=False)
+    began = time.perf_counter()
+    write(tmp_path / "1.bin").communicate()
+    whole_s = time.perf_counter() - began
     seen = set()
     for _ in range(KILLS):
-        number = draw.randrange(2)
-        command = [sys.executable, "-c", WRITER, str(tmp_path / f"{number}.bin")]
-        writer = subprocess.Popen(command, env=os.environ, stderr=subprocess.DEVNULL)
-        time.sleep(draw.uniform(0.15, 0.5))
+        writer = write(tmp_path / f"{draw.randrange(2)}.bin")
+        time.sleep(draw.uniform(0, 1.5 * whole_s))
         writer.send_signal(signal.SIGKILL)
-        writer.wait()
+        writer.communicate()
         swathe.stores.copy_objects("wide:object", tmp_path / "out", overwrite=True, progress=False)
         content = (tmp_path / "out").read_bytes()
         assert content in contents
@@ -214,7 +227,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write_is_done_without(tmp_path:
         (tmp_path / "in").write_bytes(content)
         copies = swathe.stores.copy_objects(tmp_path / "in", "wide:object", progress=False)
         assert not copies.faults
-        assert "written without its part on s0:" in copies.notes[0]
+        assert "written without its part on disk0:" in copies.notes[0]
         swathe.stores.copy_objects("wide:object", tmp_path / "out", progress=False)
         assert (tmp_path / "out").read_bytes() == content
         [check] = swathe.stores.check_stripes("wide:", progress=False).checks
