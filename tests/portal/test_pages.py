@@ -390,7 +390,7 @@ def text_of(client: httpx.Client, address: str) -> str:
 def test_front_page_tells_what_the_archive_holds(client: httpx.Client) -> None:
     shown = text_of(client, "/")
     assert "Images 5 in 5 files" in shown  # a frame in 4 kinds, and an odd one
-    assert "Datasets 2 in 2 stores" in shown
+    assert "Datasets 2 in 3 stores" in shown
     assert re.search(r"frames 4 4 \S+\WMiB 2000-09-2", shown)
     assert "odd:" not in shown
 
