@@ -114,7 +114,9 @@ impl UnverifiedObject {
         if version.size != self.bytes {
             let (expected, found) = (format!("{} bytes", self.bytes), version.size.to_string());
             let url = source.url().to_string();
-            return Err(self.refuse(StoreError::Differs { url, expected, found }));
+            let error = StoreError::Differs { url, expected, found };
+            // What its sink compared before it had its name was replaced by another writer since.
+            return Err(if self.is_verified { error } else { self.refuse(error) });
         }
         let read_back = self.is_verified || version.tag.trim_matches('"') != self.sums.etag();
         if read_back && !self.is_verified {

@@ -167,7 +167,7 @@ impl StripedListing {
 
     /// An object as its records say.
     fn by_record(&self, path: &str) -> Option<ListItem> {
-        let records = Records::read(&self.servers, path, true);
+        let records = Records::read(&self.servers, path, false);
         match records.current(&self.servers, &self.url) {
             Ok(record) => Some(ListItem::Object(Entry {
                 path: path.to_string(),

@@ -4,6 +4,7 @@ use crate::ask::{Ask, plan_asks};
 use crate::object::Object;
 use bytes::Bytes;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -97,7 +98,11 @@ impl PartFetch {
         let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(move || {
             scope.enter();
             interrupt.enter();
-            run(&object, part, &asks, &report);
+            let read = || run(&object, part, &asks, &report);
+            if catch_unwind(AssertUnwindSafe(read)).is_err() {
+                let source = std::io::Error::other("the thread that read it panicked");
+                report(Message::End(Some(StoreError::Io { url: object.url.clone(), source })));
+            }
         });
         if let Err(source) = thread {
             again(Message::End(Some(StoreError::Io { url, source })));
@@ -185,7 +190,9 @@ fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> boo
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
         return;
     }
+    let mut count = 0;
     for (piece, window) in source.fetch_by(plan.ranges.clone(), way).zip(&plan.ranges) {
+        count += 1;
         let message = match piece {
             Ok(bytes) if bytes.len() as u64 == window.end - window.start => Message::Piece(bytes),
             Ok(bytes) => Message::End(Some(StoreError::ShortRead {
@@ -201,5 +208,12 @@ fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> boo
             return;
         }
     }
-    report(Message::End(None));
+    // A source that ends early gives no error.
+    let missing = plan.ranges.get(count);
+    report(Message::End(missing.map(|window| StoreError::ShortRead {
+        url: source.url().to_string(),
+        start: window.start,
+        expected: window.end - window.start,
+        found: 0,
+    })));
 }

@@ -9,7 +9,9 @@
 use crate::layout::{Layout, SUM_BYTES};
 use crate::parity::code_name;
 use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A record begins with this line.
 const MAGIC: &[u8] = b"swathe-stripe 1\n";
@@ -27,6 +29,25 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     /// The writer, for two that wrote at the same time.
     pub(crate) writer: String,
+}
+
+impl Generation {
+    /// The next version after the one there is. Its number is the time, in microseconds since 1970,
+    /// unless the last is not before that. So a version that a server missed is not counted anew.
+    pub(crate) fn after(last: Option<&Generation>) -> Generation {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = since.as_micros() as u64;
+        let number = last.map_or(now, |last| last.number.saturating_add(1).max(now));
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        Generation { number, writer: format!("{:016x}", hasher.finish()) }
+    }
+
+    /// How long ago it was begun.
+    pub(crate) fn age(&self) -> Duration {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        since.saturating_sub(Duration::from_micros(self.number))
+    }
 }
 
 impl std::fmt::Display for Generation {
@@ -181,6 +202,19 @@ impl Header {
         let count = (self.sum_count() - (group * GROUP).min(self.sum_count())).min(GROUP);
         start..start + if count == 0 { 0 } else { 4 * count + 4 }
     }
+}
+
+/// Refuse a record of which any checksum is not what was written.
+pub(crate) fn check_groups(record: &[u8]) -> Result<(), RecordError> {
+    let Ok((header, start)) = Header::decode(record)? else {
+        return wrong("a header", format!("{} bytes", record.len()));
+    };
+    for group in 0..header.sum_count().div_ceil(GROUP) {
+        let range = header.group_range(group);
+        let bytes = record.get((start + range.start) as usize..(start + range.end) as usize);
+        decode_group(bytes.unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 /// The checksums of a group, from its bytes.

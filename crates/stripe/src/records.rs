@@ -214,15 +214,24 @@ impl Records {
         }
     }
 
-    /// The servers that did not say whether they have a record, and why.
+    /// The servers of which it is not known which record they have, and why: a damaged one may have
+    /// been of any version.
     pub(crate) fn silent(&self, servers: &[Arc<Server>]) -> Vec<String> {
         let each = self.answers.iter().zip(servers);
         each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
+            Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
             None => Some(format!("{}: no answer", server.name)),
             _ => None,
         })
         .collect()
+    }
+
+    /// The newest record, if a majority has it and all servers say what they have.
+    pub(crate) fn settled(&self, servers: &[Arc<Server>]) -> Option<&Record> {
+        let newest = self.newest()?;
+        let count = self.records().filter(|record| record.header == newest.header).count();
+        (count >= majority(servers.len()) && self.silent(servers).is_empty()).then_some(newest)
     }
 
     /// The layout and version of the newest record, for the next.

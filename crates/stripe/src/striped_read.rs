@@ -133,18 +133,11 @@ impl Window {
         }
     }
 
-    /// Ask for bytes of a part from others: not from those that are `bad`. Those that are bad may
-    /// still help where they are right.
-    pub(crate) fn without(
-        object: Arc<Object>,
-        targets: ShardRanges,
-        bad: &[u32],
-        losses: u32,
-    ) -> Window {
+    /// Ask for bytes of a part, rather from others than from parts that are `bad`: those may still
+    /// help where they are right.
+    pub(crate) fn without(object: Arc<Object>, targets: ShardRanges, bad: &[u32]) -> Window {
         let mut window = Window::new(object, targets);
-        let own: Vec<ShardId> = window.targets.iter().map(|(id, _)| id).collect();
-        window.bad_shards.extend(own);
-        window.slow.extend(bad.iter().filter(|&&part| part != losses));
+        window.slow.extend(bad);
         window.begin();
         window
     }
@@ -314,10 +307,25 @@ impl Window {
             for range in ranges {
                 if self.shards.get(id, range).is_none() {
                     self.shards.rebuild(layout, &self.object.parity, id, range);
+                    self.check_rebuilt(id, range)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Compare bytes that were computed with their checksums, too.
+    fn check_rebuilt(&self, id: ShardId, range: &Range<u64>) -> Result<(), StoreError> {
+        let (object, layout) = (&self.object, self.object.layout());
+        let part = layout.part_of(id.0, id.1);
+        let start = layout.in_part(id.0, range).start;
+        let bytes = self.shards.get(id, range).unwrap_or_default();
+        let is_whole = bytes.len() as u64 == range.end - range.start;
+        match object.sums.first_wrong(&object.header, part, start, &bytes)? {
+            None if is_whole => Ok(()),
+            _ => Err(object
+                .too_few(&[format!("what was computed of part {part} is not what was written")])),
+        }
     }
 
     fn is_complete(&self) -> bool {
@@ -459,7 +467,8 @@ impl Window {
         }
         let part = &self.object.parts[self.fetches[number].part as usize];
         // Its version was taken from the record; its file may have been copied since.
-        if part.is_assumed() && part.open_anew().is_ok() {
+        let is_other = !matches!(error, StoreError::Network { .. } | StoreError::Io { .. });
+        if is_other && part.is_assumed() && part.open_anew().is_ok() {
             return Ok(());
         }
         part.lose(&error);

@@ -10,10 +10,9 @@ use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Records, majority};
+use crate::records::{Answer, Records, majority};
 use crate::server::{Server, ask_all};
 use bytes::{Bytes, BytesMut};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use swathe_store_api::{Failure, PartSums, Sink, StoreError, Version};
 use swathe_trace::{Ids, Level, event};
@@ -60,8 +59,7 @@ impl StripedSink {
             return Err(StoreError::Network { url, why });
         }
         let last = records.newest_version();
-        let number = last.as_ref().map_or(1, |(last, _)| last.number.saturating_add(1));
-        let generation = Generation { number, writer: new_writer() };
+        let generation = Generation::after(last.as_ref().map(|(last, _)| last));
         let places: Vec<Arc<Server>> = servers[..layout.parts() as usize].to_vec();
         let parts = places.iter().enumerate().map(|(part, server)| {
             let part = part as u32;
@@ -190,6 +188,26 @@ impl StripedSink {
         });
     }
 
+    /// The error that another writer won.
+    fn lose(&self, newest: &Generation) -> StoreError {
+        self.record("STRIPE_LOST", "another writer won");
+        let expected = format!("version {}, as this writer began", self.generation);
+        let found = format!("version {newest} of another writer");
+        StoreError::Differs { url: self.url.clone(), expected, found }
+    }
+
+    /// Refuse to take the place of a version that was not there when this write began.
+    fn check_last(&self, records: &Records) -> Result<(), StoreError> {
+        let last = self.last.as_ref().map(|(last, _)| last);
+        match records.newest().map(|record| &record.header.generation) {
+            newest if newest <= last => Ok(()),
+            newest => Err(newest.map_or_else(
+                || StoreError::NotFound { url: self.url.clone(), why: String::new() },
+                |newest| self.lose(newest),
+            )),
+        }
+    }
+
     /// Write the record to all servers, and check that this version won.
     fn name(&mut self, parts: &[Option<Version>]) -> Result<(), StoreError> {
         let entries = self.places.iter().zip(parts).map(|(server, part)| PartEntry {
@@ -209,15 +227,23 @@ impl StripedSink {
         // From here on a reader may see this version: its parts stay.
         self.is_named = true;
         put_records(&self.servers, &self.path, &self.url, bytes)?;
-        let records = Records::read(&self.servers, &self.path, false);
-        let newest = records.newest().map(|record| &record.header.generation);
-        if let Some(newest) = newest.filter(|newest| **newest > self.generation) {
-            let url = self.url.clone();
-            let (expected, found) = (format!("version {}", self.generation), newest.to_string());
-            self.record("STRIPE_LOST", "another writer won");
-            return Err(StoreError::Differs { url, expected, found });
+        let records = Records::read(&self.servers, &self.path, true);
+        let Some(newest) = records.newest() else { return Ok(()) };
+        if newest.header.generation <= self.generation {
+            return Ok(());
         }
-        Ok(())
+        // Where our record took the place of the newer one, that one is put back.
+        let mut bytes = vec![0; newest.source.len() as usize];
+        newest.source.read_exact_at(0, &mut bytes)?;
+        let bytes = Bytes::from(bytes);
+        for (server, answer) in self.servers.iter().zip(&records.answers) {
+            if let Some(Answer::Record(record)) = answer
+                && record.header.generation == self.generation
+            {
+                server.put(&record_path(&self.path), &bytes)?;
+            }
+        }
+        Err(self.lose(&newest.header.generation))
     }
 }
 
@@ -233,19 +259,19 @@ pub(crate) fn put_records(
     url: &str,
     record: Vec<u8>,
 ) -> Result<(), StoreError> {
-    let path = record_path(path);
+    let (path, record) = (record_path(path), Bytes::from(record));
     let results = ask_all(servers, move |_, server| server.put(&path, &record));
     let failures: Vec<String> = results
         .iter()
         .zip(servers)
         .filter_map(|(result, server)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
         .collect();
-    let (position, minimum) = (servers.len() - failures.len(), majority(servers.len()));
-    if position >= minimum {
+    let (count, minimum) = (servers.len() - failures.len(), majority(servers.len()));
+    if count >= minimum {
         return Ok(());
     }
     let why = format!(
-        "expected its record on {minimum} of {} servers, found {position}; failed: {}",
+        "expected its record on {minimum} of {} servers, found {count}; failed: {}",
         servers.len(),
         failures.join("; ")
     );
@@ -270,13 +296,6 @@ pub(crate) fn remove_parts(
         let others = others.filter(|(other, _)| !servers_of && *other != number);
         others.for_each(|(_, path)| drop(server.remove(path)));
     });
-}
-
-/// Sixteen digits that no other writer has.
-fn new_writer() -> String {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    format!("{:016x}", hasher.finish())
 }
 
 impl Sink for StripedSink {
@@ -312,12 +331,11 @@ impl Sink for StripedSink {
             return Err(StoreError::ShortRead { url, start, expected, found }.into());
         }
         let parts = self.finish_parts()?;
-        if !replaces {
-            let records = Records::read(&self.servers, &self.path, true);
-            if records.newest().is_some_and(|record| !record.header.is_removed) {
-                return Err(StoreError::Exists { url: self.url.clone() }.into());
-            }
+        let records = Records::read(&self.servers, &self.path, true);
+        if !replaces && records.newest().is_some_and(|record| !record.header.is_removed) {
+            return Err(StoreError::Exists { url: self.url.clone() }.into());
         }
+        self.check_last(&records)?;
         self.name(&parts)?;
         if let Some((last, layout)) = &self.last {
             remove_parts(&self.servers, &self.path, last, *layout);

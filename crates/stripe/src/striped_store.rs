@@ -7,8 +7,8 @@ use crate::listing::list_objects;
 use crate::object::Object;
 use crate::parity::code_name;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Records, majority};
-use crate::server::{Server, ask_all};
+use crate::records::Records;
+use crate::server::Server;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
 use std::sync::Arc;
@@ -202,8 +202,7 @@ impl Store for StripedStore {
         let path = self.object_path(object.url)?;
         let records = Records::read(&self.servers, path, true);
         let last = records.current(&self.servers, object.url)?.header.clone();
-        let number = last.generation.number.saturating_add(1);
-        let generation = Generation { number, ..last.generation.clone() };
+        let generation = Generation::after(Some(&last.generation));
         let layout = Layout { size: 0, ..last.layout };
         let code = code_name(layout.parity).to_string();
         let parts = last.parts.iter().map(|part| PartEntry { version: None, ..part.clone() });
@@ -218,19 +217,6 @@ impl Store for StripedStore {
         };
         put_records(&self.servers, path, object.url, header.encode(&[]))?;
         remove_parts(&self.servers, path, &last.generation, last.layout);
-        forget_removal(&self.servers, path);
         Ok(())
     }
-}
-
-/// Remove the records that say that an object was removed, if all servers have one.
-pub(crate) fn forget_removal(servers: &[Arc<Server>], path: &str) -> bool {
-    let records = Records::read(servers, path, true);
-    let removals = records.records().filter(|record| record.header.is_removed).count();
-    let is_everywhere = removals == servers.len() && records.silent(servers).is_empty();
-    if is_everywhere {
-        let path = crate::names::record_path(path);
-        ask_all(servers, move |_, server| drop(server.remove(&path)));
-    }
-    is_everywhere && majority(servers.len()) > 0
 }
