@@ -383,14 +383,24 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bytes of all files of a folder but ours.
+/// Bytes of all files of a folder but ours, and but those that we may not read, as in `lost+found`.
 fn object_bytes(root: &Path) -> io::Result<u64> {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    let is_left_out = |error: &io::Error| matches!(error.kind(), NotFound | PermissionDenied);
     let mut bytes = 0;
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if folder != root && is_left_out(&error) => continue,
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
-            let status = entry.metadata()?; // of a link, not of its target
+            // Of a link, not of its target.
+            let status = match entry.metadata() {
+                Err(error) if is_left_out(&error) => continue,
+                status => status?,
+            };
             if status.is_file() {
                 bytes += status.len();
             } else if status.is_dir() && !(folder == root && entry.file_name() == OWN_FOLDER) {

@@ -42,6 +42,10 @@ pub(crate) struct Survey {
     pub(crate) looks: Vec<(Arc<Disk>, Result<Look, RequestError>)>,
 }
 
+/// Names that are locked until all that have this are done: also work of a disk that nobody waits for
+/// any more.
+pub(crate) type NameLocks = Arc<Vec<OwnedMutexGuard<()>>>;
+
 impl Disks {
     pub(crate) fn new(all: Vec<Arc<Disk>>) -> Disks {
         Disks { all, locks: (0..LOCKS).map(|_| Arc::default()).collect() }
@@ -113,7 +117,7 @@ impl Disks {
     }
 
     /// The locks of names, until they are dropped.
-    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> Vec<OwnedMutexGuard<()>> {
+    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> NameLocks {
         let number = |path: &&ObjectPath| {
             let sum = crc32fast::hash(path.as_path().as_os_str().as_encoded_bytes());
             sum as usize % LOCKS
@@ -126,7 +130,7 @@ impl Disks {
         for number in numbers {
             guards.push(self.locks[number].clone().lock_owned().await);
         }
-        guards
+        Arc::new(guards)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::conditions;
 use crate::disk::{Disk, ObjectStatus};
-use crate::disks::Disks;
+use crate::disks::{Disks, NameLocks};
 use crate::error::RequestError;
 use crate::get::add_validators;
 use crate::new_object::{NewObject, remove_object, rename, sync_folder};
@@ -28,7 +28,7 @@ pub(crate) async fn delete(
     if path.is_root() {
         return Err(RequestError::refuse(StatusCode::FORBIDDEN, "/: the root cannot be removed"));
     }
-    let _locks = disks.lock(&[path]).await;
+    let locks = disks.lock(&[path]).await;
     let mut survey = disks.survey(record, path).await;
     let is_object = survey.object.is_some() && !path.names_folder;
     if !is_object && let Some(failure) = survey.take_failure() {
@@ -44,7 +44,9 @@ pub(crate) async fn delete(
         if has_it {
             record.set_disk(&disk.name);
             let target = path.clone();
-            disk.run(record, move |disk| remove(disk, &target, is_object)).await?;
+            let locks = locks.clone();
+            let work = move |disk: &Arc<Disk>| (remove(disk, &target, is_object), locks).0;
+            disk.run(record, work).await?;
         }
     }
     Ok(plain_answer(StatusCode::NO_CONTENT, Bytes::new()))
@@ -130,7 +132,7 @@ pub(crate) async fn rename_object(
         Some(b"F") => false,
         Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
     };
-    let _locks = disks.lock(&[from, &to]).await;
+    let locks = disks.lock(&[from, &to]).await;
     let mut source = disks.survey(record, from).await;
     let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
         if source.is_folder {
@@ -166,13 +168,13 @@ pub(crate) async fn rename_object(
     let (from, to) = (from.clone(), to);
     let status = match Arc::ptr_eq(&disk, &to_disk) {
         true => {
-            let work = move |disk: &Arc<Disk>| rename_on(disk, &from, &to, replaces);
+            let work = move |disk: &Arc<Disk>| (rename_on(disk, &from, &to, replaces), locks).0;
             disk.run(record, work).await?;
             status
         }
         false => {
-            let status = copy(&disk, &to_disk, &from, &to, replaces, record).await?;
-            disk.run(record, move |disk| remove(disk, &from, true)).await?;
+            let status = copy(&disk, &to_disk, &from, &to, (replaces, &locks), record).await?;
+            disk.run(record, move |disk| (remove(disk, &from, true), locks).0).await?;
             status
         }
     };
@@ -202,7 +204,7 @@ async fn copy(
     to_disk: &Arc<Disk>,
     from: &ObjectPath,
     to: &ObjectPath,
-    replaces: bool,
+    (replaces, locks): (bool, &NameLocks),
     record: &RequestRecord,
 ) -> Result<ObjectStatus, RequestError> {
     let source = from.clone();
@@ -224,7 +226,9 @@ async fn copy(
         reading = rest;
         copy = to_disk.run(record, move |_| copy.write(&piece).map(|()| copy)).await?;
     }
+    let locks = locks.clone();
     let name = move |_: &Arc<Disk>| {
+        let _locks = locks;
         copy.seal()?;
         copy.name(replaces)
     };

@@ -8,6 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use swathe_store_api::{HIDDEN_PREFIX, LONGEST_PATH_BYTES, is_part_name, part_name};
 
+/// The page of metrics.
+pub(crate) const METRICS: &str = "/metrics";
+
 /// A path from the root of a disk on: names between single slashes, none of them hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectPath {
@@ -43,6 +46,9 @@ impl ObjectPath {
             return Err(bad("the name . or .."));
         }
         let path = names.join(&b'/');
+        if path == METRICS.trim_start_matches('/').as_bytes() {
+            return Err(bad("that of the page of metrics"));
+        }
         if path.len() > LONGEST_PATH_BYTES {
             return Err(bad(&format!("more than {LONGEST_PATH_BYTES} bytes")));
         }

@@ -167,7 +167,7 @@ async fn commit(
     disk: &Arc<Disk>,
     record: &RequestRecord,
 ) -> Result<(ObjectStatus, bool), RequestError> {
-    let _locks = disks.lock(&[&path]).await;
+    let locks = disks.lock(&[&path]).await;
     let mut survey = disks.survey(record, &path).await;
     check(&mut survey, headers, &path)?;
     if let Some((other, _)) = survey.object.as_ref().filter(|(other, _)| !Arc::ptr_eq(other, disk))
@@ -176,6 +176,6 @@ async fn commit(
         return Err(RequestError::refuse(StatusCode::CONFLICT, text));
     }
     let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
-    let status = disk.run(record, move |_| object.name(replaces)).await?;
+    let status = disk.run(record, move |_| (object.name(replaces), locks).0).await?;
     Ok((status, survey.object.is_none()))
 }

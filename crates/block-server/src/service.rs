@@ -7,7 +7,7 @@ use crate::folder::propfind;
 use crate::get::get;
 use crate::metrics::metrics;
 use crate::names::{delete, make_folder, rename_object};
-use crate::object_path::ObjectPath;
+use crate::object_path::{METRICS, ObjectPath};
 use crate::put::put;
 use crate::request_record::{RecordedBody, RequestCounts, RequestRecord};
 use bytes::Bytes;
@@ -36,7 +36,6 @@ const REST_BYTES: usize = 64 << 20;
 /// How long that may take.
 const REST: Duration = Duration::from_secs(10);
 const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, PROPFIND";
-const METRICS: &str = "/metrics";
 
 /// Answers requests for what lies on disks.
 pub(crate) struct BlockService {
@@ -219,18 +218,23 @@ fn is_here(host: &[u8]) -> bool {
 
 /// Read the short body of a request that needs none: what is asked for is sent in any case.
 async fn read_body(method: &Method, body: &mut Incoming) -> Result<(), RequestError> {
-    let mut bytes = 0;
     let too_slow =
         |_| RequestError::refuse(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly");
-    while let Some(frame) = timeout(REST, body.frame()).await.map_err(too_slow)? {
-        let bad =
-            |error: hyper::Error| RequestError::refuse(StatusCode::BAD_REQUEST, error.to_string());
-        bytes += frame.map_err(bad)?.data_ref().map_or(0, Bytes::len);
-        if bytes > BODY_BYTES {
-            let text = format!("{method}: expected a body of at most {BODY_BYTES} bytes");
-            return Err(RequestError::refuse(StatusCode::PAYLOAD_TOO_LARGE, text));
+    let read = async {
+        let mut bytes = 0;
+        while let Some(frame) = body.frame().await {
+            let bad = |error: hyper::Error| {
+                RequestError::refuse(StatusCode::BAD_REQUEST, error.to_string())
+            };
+            bytes += frame.map_err(bad)?.data_ref().map_or(0, Bytes::len);
+            if bytes > BODY_BYTES {
+                let text = format!("{method}: expected a body of at most {BODY_BYTES} bytes");
+                return Err(RequestError::refuse(StatusCode::PAYLOAD_TOO_LARGE, text));
+            }
         }
-    }
+        Ok(bytes)
+    };
+    let bytes = timeout(REST, read).await.map_err(too_slow)??;
     if bytes > 0 && method.as_str() == "MKCOL" {
         let text = "MKCOL: expected no body";
         return Err(RequestError::refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));

@@ -94,7 +94,10 @@ impl Writer {
             self.part.extend_from_slice(now);
             bytes = rest;
             if self.part.len() as u64 == PART_BYTES {
+                // Also if it panics, a part is lost.
+                self.failure = Some(Fault::new(libc::EIO, "writing it was interrupted"));
                 self.flush().inspect_err(|fault| self.failure = Some(fault.clone()))?;
+                self.failure = None;
             }
         }
         self.bytes += count;

@@ -76,12 +76,27 @@ fn make() -> Result<Net, String> {
         .worker_threads(WORKERS)
         .max_blocking_threads(RESOLVERS)
         .thread_name("swathe-net")
-        .on_thread_start(run_delay::note_thread)
+        .on_thread_start(|| {
+            run_delay::note_thread();
+            block_sigpipe();
+        })
         .on_thread_stop(run_delay::forget_thread)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
     Ok(Net { runtime, client: client()?, multiplexing: OnceLock::new() })
+}
+
+/// Let no write to a closed connection end the process, as it would end a program in C: in this thread
+/// the signal stays pending, and the write is an error.
+fn block_sigpipe() {
+    // SAFETY: the set is initialised before it is read, and belongs to this function.
+    unsafe {
+        let mut signals = std::mem::zeroed();
+        libc::sigemptyset(&mut signals);
+        libc::sigaddset(&mut signals, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
+    }
 }
 
 /// A client with no connection yet, over HTTP/1.1.
