@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -195,11 +196,15 @@ def remove(name: Name, as_json: Json = False) -> None:
 
 
 @app.command()
-def export() -> None:
+def export(as_json: Json = False) -> None:
     """Print the stores as JSON, for programs that use libswathe. It has no credentials."""
     from swathe.stores.registry import stores_json
 
-    typer.echo(stores_json())
+    text = stores_json()
+    if as_json:
+        print_json(json.loads(text))  # as all commands print it
+    else:
+        typer.echo(text)
 
 
 def _profile_as_dict(profile: ProfileRecord) -> dict[str, Any]:
