@@ -10,6 +10,7 @@ mod ask;
 mod combined_costs;
 mod hedge;
 mod layout;
+mod leftovers;
 mod listing;
 mod names;
 mod object;

@@ -228,7 +228,7 @@ impl Records {
     }
 
     /// The newest record, if a majority has it and all servers say what they have.
-    pub(crate) fn settled(&self, servers: &[Arc<Server>]) -> Option<&Record> {
+    pub(crate) fn certain(&self, servers: &[Arc<Server>]) -> Option<&Record> {
         let newest = self.newest()?;
         let count = self.records().filter(|record| record.header == newest.header).count();
         (count >= majority(servers.len()) && self.silent(servers).is_empty()).then_some(newest)

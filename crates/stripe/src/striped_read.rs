@@ -307,7 +307,7 @@ impl Window {
             for range in ranges {
                 if self.shards.get(id, range).is_none() {
                     self.shards.rebuild(layout, &self.object.parity, id, range);
-                    self.check_rebuilt(id, range)?;
+                    self.check_result(id, range)?;
                 }
             }
         }
@@ -315,7 +315,7 @@ impl Window {
     }
 
     /// Compare bytes that were computed with their checksums, too.
-    fn check_rebuilt(&self, id: ShardId, range: &Range<u64>) -> Result<(), StoreError> {
+    fn check_result(&self, id: ShardId, range: &Range<u64>) -> Result<(), StoreError> {
         let (object, layout) = (&self.object, self.object.layout());
         let part = layout.part_of(id.0, id.1);
         let start = layout.in_part(id.0, range).start;

@@ -1,25 +1,22 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
 use crate::layout::{Layout, SUM_BYTES};
-use crate::listing::{ListedObjects, ServerFiles};
 use crate::names::{FileKind, kind_of, part_path, record_path};
 use crate::object::Object;
 use crate::part_writer::PartWriter;
-use crate::record::{Generation, check_groups};
+use crate::record::check_groups;
 use crate::records::{Answer, Record, Records, read_record};
 use crate::reports::{
-    HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
-    ServerReport,
+    HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport, ServerReport,
 };
 use crate::server::{Server, ServerItem, ask_all};
 use crate::shards::ShardRanges;
 use crate::striped_read::Window;
 use crate::striped_store::StripedStore;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
-use swathe_store_api::{Entry, Interrupt, Store, StoreError};
+use swathe_store_api::{Interrupt, StoreError};
 use swathe_trace::Scope;
 
 /// Bytes of a part that are read at a time.
@@ -28,8 +25,6 @@ const READ_BYTES: u64 = 4 << 20;
 const REBUILD_BYTES: u64 = 16 << 20;
 /// Damaged blocks that a report names.
 const MOST_BLOCKS: usize = 100;
-/// Parts without a record that are younger than this may be of a write that goes on.
-const WRITE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// A striped store, to look after.
 pub struct Upkeep(pub(crate) StripedStore);
@@ -40,7 +35,7 @@ impl Upkeep {
         Upkeep(StripedStore::new(settings, swathe_store::connect))
     }
 
-    fn servers(&self) -> &[Arc<Server>] {
+    pub(crate) fn servers(&self) -> &[Arc<Server>] {
         &self.0.servers
     }
 
@@ -227,128 +222,6 @@ impl Upkeep {
             }
         })
     }
-
-    /// Parts that no record names: of versions that were replaced or removed, and of writes that did
-    /// not end. With `remove`, those older than a day are removed, where all servers say what they
-    /// have: no write can be using them.
-    ///
-    /// # Errors
-    /// As listing has it.
-    pub fn leftovers(&self, remove: bool) -> Result<Vec<Leftover>, StoreError> {
-        let servers = self.servers();
-        let url = self.0.settings().root.clone();
-        let listing = ListedObjects::list(servers, "", &url)?;
-        let count = servers.len();
-        let is_odd =
-            |files: &ServerFiles| !files.parts.values().eq([&count]) || files.records != count;
-        let odd: BTreeSet<String> = listing
-            .objects
-            .iter()
-            .filter(|(_, files)| is_odd(files))
-            .map(|(path, _)| path.clone())
-            .collect();
-        let paths = Arc::new(odd);
-        let own = paths.clone();
-        let lists = ask_all(servers, move |_, server| {
-            let mut files = Vec::new();
-            let result = server.list("", &mut |item| {
-                if let ServerItem::File(entry) = item
-                    && let FileKind::Part { path, generation, .. } = kind_of(&entry.path)
-                    && own.contains(&path)
-                {
-                    files.push((path, generation, entry));
-                }
-                Ok(())
-            });
-            result.map(|()| files)
-        });
-        let mut parts: BTreeMap<String, Vec<OddPart>> = BTreeMap::new();
-        for (server, list) in servers.iter().zip(lists) {
-            for (path, generation, entry) in list.unwrap_or_default() {
-                let part = OddPart { server: server.clone(), generation, entry };
-                parts.entry(path).or_default().push(part);
-            }
-        }
-        let mut leftovers = Vec::new();
-        for path in paths.iter() {
-            let parts = parts.remove(path).unwrap_or_default();
-            leftovers.extend(self.leftovers_of(path, parts, remove));
-        }
-        Ok(leftovers)
-    }
-
-    /// Those of one object.
-    fn leftovers_of(&self, path: &str, parts: Vec<OddPart>, remove: bool) -> Vec<Leftover> {
-        let servers = self.servers();
-        let records = Records::read(servers, path, true);
-        let newest = records.newest().map(|record| record.header.clone());
-        let is_sure = match &newest {
-            Some(_) => records.settled(servers).is_some(),
-            // Without any record, a part on each server is rather an object that lost its records.
-            None => records.silent(servers).is_empty() && parts.len() < servers.len(),
-        };
-        let mut leftovers = Vec::new();
-        let mut rest = 0;
-        for OddPart { server, generation, entry } in parts {
-            let current = newest.as_ref().map(|header| &header.generation);
-            let is_gone = newest.as_ref().is_some_and(|header| header.is_removed);
-            if Some(&generation) == current && !is_gone {
-                continue;
-            }
-            let is_old = generation.age() > WRITE_LIMIT;
-            let is_removed = remove && is_sure && is_old && server.remove(&entry.path).is_ok();
-            rest += usize::from(!is_removed);
-            leftovers.push(Leftover {
-                server: server.name.clone(),
-                path: entry.path,
-                bytes: entry.size,
-                is_replaced: Some(&generation) < current,
-                is_removed,
-            });
-        }
-        if remove && is_sure && rest == 0 && newest.is_some_and(|header| header.is_removed) {
-            self.forget_removal(path, &records);
-        }
-        leftovers
-    }
-
-    /// Let all servers have the record that an object was removed; once all have it, and it is older
-    /// than a day, none needs it.
-    fn forget_removal(&self, path: &str, records: &Records) {
-        let servers = self.servers();
-        let Some(record) = records.settled(servers) else { return };
-        let header = record.header.clone();
-        let is_everywhere =
-            records.records().filter(|record| record.header == header).count() == servers.len();
-        if is_everywhere && header.generation.age() < WRITE_LIMIT {
-            return;
-        }
-        let (name, bytes) = (path.to_string(), Bytes::from(header.encode(&[])));
-        ask_all(servers, move |_, server| {
-            // It is read again: a new object may have taken its place.
-            let now = read_record(server, &name);
-            let is_same = matches!(&now, Answer::Record(record) if record.header == header);
-            let is_older = match &now {
-                Answer::Record(record) => record.header.generation < header.generation,
-                Answer::Absent => true,
-                _ => false,
-            };
-            let path = record_path(&name);
-            // What fails is done the next time.
-            match (is_everywhere, is_same, is_older) {
-                (true, true, _) => drop(server.remove(&path)),
-                (false, _, true) => drop(server.put(&path, &bytes)),
-                _ => {}
-            }
-        });
-    }
-}
-
-/// A part of an object of which servers do not have the same.
-struct OddPart {
-    server: Arc<Server>,
-    generation: Generation,
-    entry: Entry,
 }
 
 /// The bytes of a record, if all of its checksums are what was written.
