@@ -223,8 +223,8 @@ int64_t sw_lseek(int handle,
                  int whence);
 
 /**
- * Reserve room for an object of so many bytes, before or while it is written. Room that is not
- * used is free again when the object is closed.
+ * Reserve room for `bytes` bytes in all, before the object is written or meanwhile. Closing it
+ * frees the room that it did not use.
  *
  * Returns 0. Errors: ENOSPC; ENOTSUP if its store cannot; EBADF, EINVAL.
  */

@@ -1,61 +1,12 @@
 //! The stores that `NAME:path` means: those of the file that `SWATHE_STORES` names.
 
 use crate::fault::Fault;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::Costs;
-use swathe_store_api::{StoreSettings, Stores, StripePlace};
+use swathe_store_api::{StoreDescription, StoreSettings, Stores};
 
 /// The variable with the path of the file.
 const VARIABLE: &str = "SWATHE_STORES";
-
-/// A store, as `swathe store export` writes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    name: String,
-    root: String,
-    #[serde(default)]
-    options: BTreeMap<String, String>,
-    /// Measured by `swathe probe` from this machine.
-    costs: Option<Costs>,
-    /// The places that a striped store lies over.
-    #[serde(default)]
-    over: Vec<Place>,
-}
-
-/// A place of a striped store.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Place {
-    store: Description,
-    #[serde(default)]
-    prefix: String,
-}
-
-impl Description {
-    fn check_costs(&self) -> Result<(), String> {
-        if let Some(costs) = &self.costs {
-            costs.check().map_err(|error| format!("store {}: {error}", self.name))?;
-        }
-        self.over.iter().try_for_each(|place| place.store.check_costs())
-    }
-}
-
-impl From<Description> for StoreSettings {
-    fn from(Description { name, root, options, costs, over }: Description) -> StoreSettings {
-        let place =
-            |Place { store, prefix }| StripePlace { store: StoreSettings::from(store), prefix };
-        let over = over.into_iter().map(place).collect();
-        let settings = StoreSettings { over, ..StoreSettings::new(name, root, options) };
-        match costs {
-            Some(costs) => settings.with_costs(&costs),
-            None => settings,
-        }
-    }
-}
 
 /// The stores of this process: the file is read once.
 pub(crate) fn known_stores() -> Result<Stores, Fault> {
@@ -83,14 +34,17 @@ fn read(path: &Path) -> Result<Vec<StoreSettings>, Fault> {
 }
 
 fn parse(text: &str) -> Result<Vec<StoreSettings>, String> {
-    let stores: Vec<Description> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    stores.iter().try_for_each(Description::check_costs)?;
+    let stores: Vec<StoreDescription> =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let result = stores.iter().try_for_each(StoreDescription::check_costs);
+    result.map_err(|(name, error)| format!("store {name}: {error}"))?;
     Ok(stores.into_iter().map(StoreSettings::from).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swathe_plan::Costs;
 
     #[test]
     fn stores_have_roots_options_and_costs() {

@@ -212,8 +212,8 @@ pub extern "C" fn sw_lseek(handle: c_int, offset: i64, whence: c_int) -> i64 {
     })
 }
 
-/// Reserve room for an object of so many bytes, before or while it is written. Room that is not
-/// used is free again when the object is closed.
+/// Reserve room for `bytes` bytes in all, before the object is written or meanwhile. Closing it
+/// frees the room that it did not use.
 ///
 /// Returns 0. Errors: ENOSPC; ENOTSUP if its store cannot; EBADF, EINVAL.
 #[unsafe(no_mangle)]

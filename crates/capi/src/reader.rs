@@ -102,7 +102,8 @@ impl Cursor {
         Cursor { handle, reader: Some(reader), buffer_bytes, ..Cursor::default() }
     }
 
-    /// Fill a buffer with bytes that were read ahead; `false` if there are not so many.
+    /// Fill a buffer with bytes that were read ahead; `false`, and nothing is copied, if these are
+    /// fewer than the buffer holds.
     #[inline]
     pub(crate) fn read_ready(&mut self, buffer: &mut [u8]) -> bool {
         let Some(bytes) = self.ready().get(..buffer.len()) else { return false };

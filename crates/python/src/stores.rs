@@ -7,13 +7,12 @@ use crate::listing::Listing;
 use crate::source::{Source, Timing, measure_requests};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
-use swathe_store_api::{ListOptions, StoreError, StoreSettings, StripePlace};
+use swathe_store_api::{ListOptions, StoreDescription, StoreError, StoreSettings, StripePlace};
 use swathe_stripe::Upkeep;
 
 /// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
@@ -22,42 +21,15 @@ pub(crate) struct Stores {
     pub(crate) inner: swathe_store_api::Stores,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    name: String,
-    root: String,
-    #[serde(default)]
-    options: BTreeMap<String, String>,
-    /// The places that a striped store lies over.
-    #[serde(default)]
-    over: Vec<Place>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Place {
-    store: Description,
-    #[serde(default)]
-    prefix: String,
-}
-
-impl From<Description> for StoreSettings {
-    fn from(Description { name, root, options, over }: Description) -> StoreSettings {
-        let over = over.into_iter().map(|Place { store, prefix }| {
-            let store = StoreSettings::from(store);
-            StripePlace { store, prefix }
-        });
-        StoreSettings { over: over.collect(), ..StoreSettings::new(name, root, options) }
-    }
-}
-
 #[pymethods]
 impl Stores {
     #[new]
     #[pyo3(signature = (stores_json, costs="{}", compute=None))]
     fn new(stores_json: &str, costs: &str, compute: Option<&str>) -> PyResult<Stores> {
-        let stores: Vec<Description> = serde_json::from_str(stores_json).map_err(wrong)?;
+        let stores: Vec<StoreDescription> = serde_json::from_str(stores_json).map_err(wrong)?;
+        if stores.iter().any(StoreDescription::has_costs) {
+            return Err(PyValueError::new_err("costs: expected them beside the stores"));
+        }
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
         let stores = stores.into_iter().map(StoreSettings::from).collect();

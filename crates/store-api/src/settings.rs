@@ -1,7 +1,8 @@
 //! The settings of a store.
 
+use serde::Deserialize;
 use std::collections::BTreeMap;
-use swathe_plan::Costs;
+use swathe_plan::{Costs, CostsError};
 
 /// A place of a striped store: a store, and a folder of it.
 #[derive(Clone, Debug)]
@@ -57,5 +58,68 @@ impl StoreSettings {
     /// Whether it is to be read without credentials.
     pub fn is_anonymous(&self) -> bool {
         self.options.get("anonymous").is_some_and(|value| value == "true")
+    }
+}
+
+/// A store as JSON describes it: in calls of the Python package, and in what `swathe store export`
+/// prints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreDescription {
+    /// Its name.
+    pub name: String,
+    /// Its root.
+    pub root: String,
+    /// Its options.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Its costs, if they were measured.
+    pub costs: Option<Costs>,
+    /// The places of a striped store.
+    #[serde(default)]
+    pub over: Vec<PlaceDescription>,
+}
+
+/// A place of a striped store, as JSON describes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceDescription {
+    /// The store.
+    pub store: StoreDescription,
+    /// The folder in it.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+impl StoreDescription {
+    /// Refuse costs that no store can have; the name of the store is given with the error.
+    ///
+    /// # Errors
+    /// The first impossible number.
+    pub fn check_costs(&self) -> Result<(), (String, CostsError)> {
+        if let Some(costs) = &self.costs {
+            costs.check().map_err(|error| (self.name.clone(), error))?;
+        }
+        self.over.iter().try_for_each(|place| place.store.check_costs())
+    }
+
+    /// Whether it, or a store that it lies over, comes with costs.
+    pub fn has_costs(&self) -> bool {
+        self.costs.is_some() || self.over.iter().any(|place| place.store.has_costs())
+    }
+}
+
+impl From<StoreDescription> for StoreSettings {
+    fn from(StoreDescription { name, root, options, costs, over }: StoreDescription) -> Self {
+        let over = over.into_iter().map(|PlaceDescription { store, prefix }| {
+            let store = StoreSettings::from(store);
+            StripePlace { store, prefix }
+        });
+        let over = over.collect();
+        let settings = StoreSettings { over, ..StoreSettings::new(name, root, options) };
+        match costs {
+            Some(costs) => settings.with_costs(&costs),
+            None => settings,
+        }
     }
 }

@@ -5,11 +5,10 @@ use bytes::Bytes;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use swathe_plan::{Costs, Way};
-use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Version};
+use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Version, measure_reads};
 
 /// A file that was changed so recently may change again and keep its date: the clock of a file
 /// system ticks every 4 ms on Linux, every 2 s on FAT.
@@ -119,29 +118,6 @@ impl Source for LocalFile {
         streams: u32,
         _fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError> {
-        let began = Instant::now();
-        let next = AtomicUsize::new(0);
-        let timings: Mutex<Vec<Option<Result<RequestTiming, StoreError>>>> =
-            Mutex::new(requests.iter().map(|_| None).collect());
-        std::thread::scope(|scope| {
-            for _ in 0..streams.max(1) {
-                scope.spawn(|| {
-                    while let Some((at, range)) = {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        requests.get(at).map(|range| (at, range))
-                    } {
-                        let start_s = began.elapsed().as_secs_f64();
-                        let timing = self.inner.read(range).map(|bytes| {
-                            let end_s = began.elapsed().as_secs_f64();
-                            let bytes = bytes.len() as u64;
-                            RequestTiming { bytes, start_s, first_byte_s: end_s, end_s }
-                        });
-                        timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(timing);
-                    }
-                });
-            }
-        });
-        let timings = timings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        timings.into_iter().flatten().collect()
+        measure_reads(requests, streams, |range| self.inner.read(range))
     }
 }

@@ -21,8 +21,8 @@ use swathe_trace::Scope;
 /// Memory reserved before bytes have come.
 pub(super) const RESERVE_BYTES: u64 = 8 << 20;
 
-/// A read of so many bytes goes straight into the buffer of its reader. Shorter ones are of headers
-/// and rows, which several readers often need at the same time: those share a request.
+/// A read of at least this length goes straight into the buffer of its reader. Shorter reads are of
+/// headers and rows. Several readers often need those at the same time, and share a request.
 const DIRECT_BYTES: usize = 256 << 10;
 
 /// An object, and what was seen of it.
