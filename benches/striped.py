@@ -164,7 +164,7 @@ def row_of(what: str, size: int, seconds: float, rate: float, **more: Any) -> di
 
 
 def read_over_links(counts: Sequence[int], rtts_ms: Sequence[int], seconds: float) -> Rows:
-    """Read from so many servers at each round trip."""
+    """Read with each number of servers, at each round trip."""
     for rtt_ms in rtts_ms:
         for count in counts:
             size = int(RATE * count * seconds)
@@ -186,7 +186,7 @@ def read_unequal(shares: Sequence[int], seconds: float) -> Rows:
 
 
 def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
-    """Read from five servers, one of which is gone, or ten times as slow."""
+    """Read from five servers. One of them is gone, or ten times as slow."""
     size = int(RATE * 4 * seconds)
     with lab([1] * 5, 1, 1) as there:
         put(there.written, size)

@@ -133,7 +133,7 @@ impl Upkeep {
     }
 }
 
-/// A part of an object of which servers do not have the same.
+/// A part of an object whose files differ from server to server.
 struct OddPart {
     server: Arc<Server>,
     generation: Generation,

@@ -5,7 +5,7 @@
 
 use crate::names::{FileKind, kind_of};
 use crate::record::Generation;
-use crate::records::{Records, majority};
+use crate::records::{Records, failures_of, majority, too_few_servers};
 use crate::server::{Server, ServerItem, ask_all};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,21 +48,9 @@ impl ListedObjects {
                 all.lock().unwrap_or_else(PoisonError::into_inner).add(item, &name)
             })
         });
-        let failures: Vec<String> = results
-            .iter()
-            .zip(servers)
-            .filter_map(|(result, server)| {
-                Some(format!("{}: {}", server.name, result.as_ref().err()?))
-            })
-            .collect();
-        if failures.len() >= majority(servers.len()) {
-            let (minimum, found) = (majority(servers.len()), servers.len() - failures.len());
-            let why = format!(
-                "expected listings of {minimum} of {} servers, found {found}; {}",
-                servers.len(),
-                failures.join("; ")
-            );
-            return Err(StoreError::Network { url: url.to_string(), why });
+        let (failures, count) = (failures_of(servers, &results), servers.len());
+        if failures.len() >= majority(count) {
+            return Err(too_few_servers(url, "listings of", majority(count), count, &failures));
         }
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *files))

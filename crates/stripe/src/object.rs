@@ -31,28 +31,13 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Open the object at a path.
-    pub(crate) fn open(
-        servers: &[Arc<Server>],
-        path: &str,
-        url: String,
-        costs: impl FnOnce(Layout) -> Costs,
-        hedges: &Arc<Hedges>,
-    ) -> Result<Object, StoreError> {
-        let answers = Records::read(servers, path, false);
-        let header = answers.current(servers, &url)?.header.clone();
-        let same = answers.records().filter(|record| record.header == header);
-        let records: Vec<Record> = same.cloned().collect();
-        Ok(Object::of_records(servers, url, header, records, costs, hedges))
-    }
-
     /// An object whose records were read.
     pub(crate) fn of_records(
         servers: &[Arc<Server>],
         url: String,
         header: Header,
         records: Vec<Record>,
-        costs: impl FnOnce(Layout) -> Costs,
+        costs: Costs,
         hedges: &Arc<Hedges>,
     ) -> Object {
         let layout = header.layout;
@@ -68,7 +53,7 @@ impl Object {
             sums: Sums::new(records.clone()),
             hedges: hedges.clone(),
             is_local: servers.iter().all(|server| server.store().is_local()),
-            costs: costs(layout),
+            costs,
             servers: servers.to_vec(),
             notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
             url,

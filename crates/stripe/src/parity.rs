@@ -1,8 +1,8 @@
 //! Shards of parity: computed from those of data, and lost shards computed from the others.
 //!
 //! One shard of parity is the exclusive or of the data. More are a Reed-Solomon code over GF(2^8)
-//! with a Cauchy matrix, of which any square part can be inverted. Byte `i` of a shard depends on
-//! byte `i` of others only, so any range of a shard follows from that range of others.
+//! with a Cauchy matrix: each square submatrix of it has an inverse. Byte `i` of a shard depends only
+//! on byte `i` of the others. So a range of a shard can be computed from the same range of others.
 
 use rustfs_erasure_codec::galois_8::ReedSolomon;
 use rustfs_erasure_codec::{CodecOptions, MatrixMode};
@@ -24,7 +24,7 @@ pub(crate) struct Parity {
 }
 
 impl Parity {
-    /// For rows of so many shards.
+    /// For rows of `data` and `parity` shards.
     pub(crate) fn new(data: u32, parity: u32) -> Parity {
         let (data, parity) = (data as usize, parity as usize);
         let codec = (parity > 1).then(|| {

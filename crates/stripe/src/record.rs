@@ -119,7 +119,7 @@ impl Header {
     }
 
     /// The header in the first bytes of a record, and the length of the record up to its checksums.
-    /// `None` if these are too few: then so many are needed.
+    /// If the bytes end before the header does: how many bytes are needed.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Result<(Header, u64), usize>, RecordError> {
         let prefix = MAGIC.len() + 4;
         let Some((start, rest)) = bytes.split_at_checked(prefix) else {
@@ -204,7 +204,7 @@ impl Header {
     }
 }
 
-/// Refuse a record of which any checksum is not what was written.
+/// Check all groups of checksums of a record; the first damaged group is the error.
 pub(crate) fn check_groups(record: &[u8]) -> Result<(), RecordError> {
     let Ok((header, start)) = Header::decode(record)? else {
         return wrong("a header", format!("{} bytes", record.len()));

@@ -185,13 +185,7 @@ impl Records {
                 return Err(StoreError::Forbidden { url: url.to_string(), why: why.clone() });
             }
             let minimum = servers.len() - majority(width) + 1;
-            let answer_count = servers.len() - silent.len();
-            let why = format!(
-                "expected answers of {minimum} of {} servers, found {answer_count}; {}",
-                servers.len(),
-                silent.join("; ")
-            );
-            return Err(StoreError::Network { url: url.to_string(), why });
+            return Err(too_few_servers(url, "answers of", minimum, servers.len(), &silent));
         }
         match newest {
             Some(record) if !record.header.is_removed => Ok(record),
@@ -214,8 +208,8 @@ impl Records {
         }
     }
 
-    /// The servers of which it is not known which record they have, and why: a damaged one may have
-    /// been of any version.
+    /// The servers whose version is not known, and why. A server with a damaged record is one: the
+    /// record may have been of any version.
     pub(crate) fn silent(&self, servers: &[Arc<Server>]) -> Vec<String> {
         let each = self.answers.iter().zip(servers);
         each.filter_map(|(answer, server)| match answer {
@@ -238,6 +232,33 @@ impl Records {
     pub(crate) fn newest_version(&self) -> Option<(Generation, Layout)> {
         self.newest().map(|record| (record.header.generation.clone(), record.header.layout))
     }
+}
+
+/// The error that fewer servers than `minimum` of `count` did what was expected; `failures` says why
+/// each of the others did not.
+pub(crate) fn too_few_servers(
+    url: &str,
+    expected: &str,
+    minimum: usize,
+    count: usize,
+    failures: &[String],
+) -> StoreError {
+    let found = count - failures.len();
+    let why = format!(
+        "expected {expected} {minimum} of {count} servers, found {found}; {}",
+        failures.join("; ")
+    );
+    StoreError::Network { url: url.to_string(), why }
+}
+
+/// The servers whose result is an error, each with the error.
+pub(crate) fn failures_of<T>(
+    servers: &[Arc<Server>],
+    results: &[Result<T, StoreError>],
+) -> Vec<String> {
+    let each = servers.iter().zip(results);
+    each.filter_map(|(server, result)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
+        .collect()
 }
 
 /// More than half.

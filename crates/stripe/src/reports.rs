@@ -82,6 +82,18 @@ pub struct RepairReport {
     pub failures: Vec<RepairFailure>,
 }
 
+impl RepairReport {
+    /// Add what is on a server that cannot be asked: once for each server.
+    pub(crate) fn fail(&mut self, piece: &PieceReport) {
+        if self.failures.iter().any(|failure| failure.server == piece.server) {
+            return;
+        }
+        let why = piece.why.as_deref().unwrap_or("no answer");
+        let why = format!("unreachable: {why}");
+        self.failures.push(RepairFailure { server: piece.server.clone(), why });
+    }
+}
+
 /// A server of a striped store.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerReport {

@@ -147,12 +147,19 @@ impl Window {
         if self.object.layout().parity == 0 {
             return;
         }
-        let Some((mut slowest, mut seconds)) = self.slowest() else { return };
+        let Some(mut times) = self.part_times() else { return };
         while self.slow.len() < self.object.layout().parity as usize {
+            let Some((slowest, seconds)) = times.pop() else { return };
+            // Without it the others have more to do, not less.
+            if times.last().is_none_or(|(_, next)| *next >= WORTH * seconds) {
+                return;
+            }
             self.slow.insert(slowest);
-            match self.slowest() {
-                Some((next, without)) if without < WORTH * seconds => {
-                    (slowest, seconds) = (next, without);
+            match self.part_times() {
+                Some(without)
+                    if without.last().is_some_and(|(_, most)| *most < WORTH * seconds) =>
+                {
+                    times = without;
                 }
                 _ => {
                     self.slow.remove(&slowest);
@@ -162,14 +169,15 @@ impl Window {
         }
     }
 
-    /// The part that is predicted to take longest, and its seconds. `None` if too few can be read.
-    fn slowest(&self) -> Option<(u32, f64)> {
+    /// The parts with their predicted seconds, the slowest last. `None` if too few can be read.
+    fn part_times(&self) -> Option<Vec<(u32, f64)>> {
         let asks = self.asks_by_part(&self.needs(&HashSet::new())?);
-        let seconds = asks
-            .iter()
-            .enumerate()
-            .map(|(part, asks)| (part as u32, self.object.parts[part].plan(asks).read_s));
-        seconds.max_by(|one, other| one.1.total_cmp(&other.1))
+        let mut times: Vec<(u32, f64)> = (0..)
+            .zip(&asks)
+            .map(|(part, asks)| (part, self.object.parts[part as usize].plan(asks).read_s))
+            .collect();
+        times.sort_by(|one, other| one.1.total_cmp(&other.1));
+        Some(times)
     }
 
     /// Whether bytes of a shard are to be had from its part.

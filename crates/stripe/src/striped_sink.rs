@@ -10,11 +10,11 @@ use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Answer, Records, majority};
+use crate::records::{Answer, Records, failures_of, majority, too_few_servers};
 use crate::server::{Server, ask_all};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
-use swathe_store_api::{Failure, PartSums, Sink, StoreError, Version};
+use swathe_store_api::{Failure, PartSums, Retry, Sink, StoreError, Version};
 use swathe_trace::{Ids, Level, event};
 
 /// An object that is being written.
@@ -49,14 +49,9 @@ impl StripedSink {
     ) -> Result<StripedSink, StoreError> {
         let records = Records::read(servers, path, true);
         let silent = records.silent(servers);
-        if servers.len() - silent.len() < majority(servers.len()) {
-            let (minimum, found) = (majority(servers.len()), servers.len() - silent.len());
-            let why = format!(
-                "expected {minimum} of {} servers to be written to, found {found}; {}",
-                servers.len(),
-                silent.join("; ")
-            );
-            return Err(StoreError::Network { url, why });
+        let (count, minimum) = (servers.len(), majority(servers.len()));
+        if count - silent.len() < minimum {
+            return Err(too_few_servers(&url, "answers of", minimum, count, &silent));
         }
         let last = records.newest_version();
         let generation = Generation::after(last.as_ref().map(|(last, _)| last));
@@ -123,63 +118,36 @@ impl StripedSink {
         }
         self.row += 1;
         let going = self.parts.iter().filter(|part| part.is_going()).count();
-        if going < needed_parts(layout) { Err(self.give_up()) } else { Ok(()) }
-    }
-
-    /// End all parts, and say why the first failed.
-    fn give_up(&mut self) -> Failure {
-        let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
-        let names = self.places.iter().map(|server| server.name.clone());
-        // Those that were ended early say that they have too few bytes.
-        let is_cause = |error: &StoreError| !matches!(error, StoreError::ShortRead { .. });
-        let failures = names.zip(results).filter_map(|(name, result)| Some((name, result.err()?)));
-        let mut failures: Vec<_> =
-            failures.filter(|(_, failure)| is_cause(&failure.error)).collect();
-        let Some((_, first)) = failures.first_mut() else {
-            let why = "its parts ended early".to_string();
-            return StoreError::Network { url: self.url.clone(), why }.into();
-        };
-        let retry = first.retry;
-        let why: Vec<String> =
-            failures.iter().map(|(name, failure)| format!("{name}: {}", failure.error)).collect();
-        let why = format!(
-            "expected {} of {} parts to be written, failed: {}",
-            needed_parts(self.layout),
-            self.layout.parts(),
-            why.join("; ")
-        );
-        Failure { error: StoreError::Network { url: self.url.clone(), why }, retry }
+        // With too few of them it fails.
+        if going < needed_parts(layout) { self.finish_parts().map(drop) } else { Ok(()) }
     }
 
     /// Wait for all parts; those that failed are `None`.
     fn finish_parts(&mut self) -> Result<Vec<Option<Version>>, Failure> {
+        let (layout, minimum) = (self.layout, needed_parts(self.layout));
         let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
         let good = results.iter().filter(|result| result.is_ok()).count();
-        let minimum = needed_parts(self.layout);
-        let mut parts = Vec::new();
-        let mut failures = Vec::new();
-        let mut retry = None;
-        for (server, result) in self.places.iter().zip(results) {
-            match result {
-                Ok(part) => parts.push(Some(part)),
-                Err(failure) => {
-                    retry = retry.or(Some(failure.retry));
-                    failures.push(format!("{}: {}", server.name, failure.error));
-                    parts.push(None);
-                }
+        let (mut failures, mut retry) = (Vec::new(), None);
+        for (server, result) in self.places.iter().zip(&results) {
+            // A part that was ended early only says that it has too few bytes.
+            if let Err(failure) = result
+                && !matches!(failure.error, StoreError::ShortRead { .. })
+            {
+                retry = retry.or(Some(failure.retry));
+                failures.push(format!("{}: {}", server.name, failure.error));
             }
         }
         if good >= minimum {
             failures.iter().for_each(|failure| self.record("STRIPE_PART_FAILED", failure));
-            return Ok(parts);
+            return Ok(results.into_iter().map(Result::ok).collect());
         }
         let why = format!(
-            "expected {minimum} of {} parts to be written, found {good}; failed: {}",
-            self.layout.parts(),
+            "expected {minimum} of {} parts to be written, failed: {}",
+            layout.parts(),
             failures.join("; ")
         );
         let error = StoreError::Network { url: self.url.clone(), why };
-        Err(Failure { error, retry: retry.unwrap_or(swathe_store_api::Retry::Never) })
+        Err(Failure { error, retry: retry.unwrap_or(Retry::Never) })
     }
 
     fn record(&self, name: &str, why: &str) {
@@ -261,21 +229,11 @@ pub(crate) fn put_records(
 ) -> Result<(), StoreError> {
     let (path, record) = (record_path(path), Bytes::from(record));
     let results = ask_all(servers, move |_, server| server.put(&path, &record));
-    let failures: Vec<String> = results
-        .iter()
-        .zip(servers)
-        .filter_map(|(result, server)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
-        .collect();
-    let (count, minimum) = (servers.len() - failures.len(), majority(servers.len()));
-    if count >= minimum {
+    let (failures, count) = (failures_of(servers, &results), servers.len());
+    if count - failures.len() >= majority(count) {
         return Ok(());
     }
-    let why = format!(
-        "expected its record on {minimum} of {} servers, found {count}; failed: {}",
-        servers.len(),
-        failures.join("; ")
-    );
-    Err(StoreError::Network { url: url.to_string(), why })
+    Err(too_few_servers(url, "its record on", majority(count), count, &failures))
 }
 
 /// Remove the parts of versions that are no longer needed. What cannot be removed now is found by

@@ -3,12 +3,14 @@
 use crate::object::Object;
 use crate::part::Part;
 use crate::striped_read::StripedRead;
+use bytes::Bytes;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 use swathe_plan::{Connections, Costs, Factors, Way};
-use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Traffic, Version};
+use swathe_store_api::{
+    Interrupt, Pieces, RequestTiming, Source, StoreError, Traffic, Version, measure_reads,
+};
+use swathe_trace::Scope;
 
 /// A striped object as a source.
 pub(crate) struct StripedSource(pub(crate) Arc<Object>);
@@ -82,39 +84,11 @@ impl Source for StripedSource {
         streams: u32,
         _fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError> {
-        let (began, next) = (Instant::now(), AtomicUsize::new(0));
-        let timings = Mutex::new(vec![None; requests.len()]);
-        let scope = swathe_trace::Scope::current();
-        let interrupt = swathe_store_api::Interrupt::current();
-        let measure = || -> Result<(), StoreError> {
+        let (scope, interrupt) = (Scope::current(), Interrupt::current());
+        measure_reads(requests, streams, |range| {
             scope.clone().enter();
             interrupt.enter();
-            while let Some((at, range)) = {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                requests.get(at).map(|range| (at, range.clone()))
-            } {
-                let start_s = began.elapsed().as_secs_f64();
-                let mut bytes =
-                    vec![0; self.0.check(&range).map(|()| range.end - range.start)? as usize];
-                self.read_exact_at(range.start, &mut bytes)?;
-                let end_s = began.elapsed().as_secs_f64();
-                let timing = RequestTiming {
-                    bytes: bytes.len() as u64,
-                    start_s,
-                    first_byte_s: end_s,
-                    end_s,
-                };
-                timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(timing);
-            }
-            Ok(())
-        };
-        std::thread::scope(|threads| {
-            let running: Vec<_> = (0..streams.max(1)).map(|_| threads.spawn(measure)).collect();
-            running.into_iter().try_for_each(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-        })?;
-        let timings = timings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(timings.into_iter().flatten().collect())
+            self.read(vec![range.clone()]).next().unwrap_or_else(|| Ok(Bytes::new()))
+        })
     }
 }

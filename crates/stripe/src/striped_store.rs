@@ -102,9 +102,16 @@ impl StripedStore {
 
     /// Open an object with what is known of it.
     pub(crate) fn open_object(&self, url: &str) -> Result<Object, StoreError> {
-        let path = self.object_path(url)?;
-        let costs = |layout| self.costs(layout);
-        Object::open(&self.servers, path, url.to_string(), costs, &self.hedges)
+        let records = Records::read(&self.servers, self.object_path(url)?, false);
+        self.object_of(url, &records)
+    }
+
+    /// The object that these records are of.
+    pub(crate) fn object_of(&self, url: &str, records: &Records) -> Result<Object, StoreError> {
+        let header = records.current(&self.servers, url)?.header.clone();
+        let same = records.records().filter(|record| record.header == header).cloned().collect();
+        let costs = self.costs(header.layout);
+        Ok(Object::of_records(&self.servers, url.to_string(), header, same, costs, &self.hedges))
     }
 }
 

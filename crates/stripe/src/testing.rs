@@ -172,7 +172,7 @@ pub(crate) struct TestStripe {
 pub(crate) const BLOCK: u64 = 8192;
 
 impl TestStripe {
-    /// Over so many folders, as files of this machine or as if they were remote.
+    /// Over `servers` folders, which are read as folders or, with `is_remote`, as servers.
     pub(crate) fn new(servers: usize, parity: u32, is_remote: bool) -> TestStripe {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut all, mut behaviours) = (Vec::new(), Vec::new());

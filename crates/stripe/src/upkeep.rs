@@ -39,12 +39,11 @@ impl Upkeep {
         &self.0.servers
     }
 
-    /// The path of an object, by its URL in the store.
-    fn records(&self, url: &str) -> Result<(String, Records), StoreError> {
-        let path = self.0.path_of(url)?.to_string();
-        let records = Records::read(self.servers(), &path, true);
-        records.current(self.servers(), url)?;
-        Ok((path, records))
+    /// An object and its records on all servers, by its URL in the store.
+    fn open(&self, url: &str) -> Result<(Arc<Object>, Records), StoreError> {
+        let records = Records::read(self.servers(), self.0.path_of(url)?, true);
+        let object = self.0.object_of(url, &records)?;
+        Ok((Arc::new(object), records))
     }
 
     /// Look at all parts and records of an object; with `deep`, read all of its bytes.
@@ -52,8 +51,7 @@ impl Upkeep {
     /// # Errors
     /// As opening it has it.
     pub fn check(&self, url: &str, deep: bool) -> Result<ObjectReport, StoreError> {
-        let (path, records) = self.records(url)?;
-        let object = Arc::new(self.0.open_object(url)?);
+        let (object, records) = self.open(url)?;
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
         let mut parts = Vec::new();
@@ -71,7 +69,7 @@ impl Upkeep {
             parts.push(report);
         }
         Ok(ObjectReport {
-            path,
+            path: object.header.path.clone(),
             size,
             generation: generation.number,
             writer: generation.writer.clone(),
@@ -91,8 +89,7 @@ impl Upkeep {
     /// # Errors
     /// As opening it has it; [`StoreError::Network`] if too little of it is left.
     pub fn repair(&self, url: &str, deep: bool) -> Result<RepairReport, StoreError> {
-        let (path, records) = self.records(url)?;
-        let object = Arc::new(self.0.open_object(url)?);
+        let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
         let mut bad = Vec::new();
@@ -100,8 +97,10 @@ impl Upkeep {
             if deep {
                 report.bytes_read += layout.part_bytes(number);
             }
-            if part.state != PieceState::Whole {
-                bad.push(number);
+            match part.state {
+                PieceState::Whole => {}
+                PieceState::Unreachable => report.fail(&part),
+                _ => bad.push(number),
             }
         }
         for &number in &bad {
@@ -125,7 +124,7 @@ impl Upkeep {
                 }
             }
         }
-        self.repair_records(&path, &records, &object, &mut report)?;
+        self.repair_records(&records, &object, &mut report)?;
         Ok(report)
     }
 
@@ -156,18 +155,22 @@ impl Upkeep {
     /// Write the record to servers that have none, an older or a damaged one; never over a newer one.
     fn repair_records(
         &self,
-        path: &str,
         records: &Records,
         object: &Object,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
+        let path = &object.header.path;
         let same = records.records().filter(|record| record.header == object.header);
         let Some(bytes) = same.filter_map(sound_bytes).next() else { return Ok(()) };
         let reports = record_reports(self.servers(), records, object);
         for (server, state) in self.servers().iter().zip(reports) {
-            let is_bad = !matches!(state.state, PieceState::Whole | PieceState::Unreachable);
-            if !is_bad {
-                continue;
+            match state.state {
+                PieceState::Whole => continue,
+                PieceState::Unreachable => {
+                    report.fail(&state);
+                    continue;
+                }
+                _ => {}
             }
             let now = read_record(server, path);
             if let Answer::Record(now) = now
