@@ -83,15 +83,32 @@ class CopyFault(NamedTuple):
 
 
 @dataclass
-class CopyReport:
-    """What became of copies.
+class FaultReport:
+    """What work on many objects could not do.
+
+    Attributes:
+        failed: number of objects that it could not be done with.
+        faults: why; of the first 1,000.
+    """
+
+    failed: int = 0
+    faults: list[CopyFault] = field(default_factory=list)
+
+    def add_fault(self, name: str, kind: str, reason: str) -> None:
+        """Count an object that it could not be done with."""
+        self.failed += 1
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(CopyFault(name, kind, reason))
+
+
+@dataclass
+class CopyReport(FaultReport):
+    """What became of copies; with the faults of a `FaultReport`.
 
     Attributes:
         copied: number of objects copied, and verified.
         bytes: bytes written.
         skipped: number of objects that `resume` found complete.
-        failed: number of objects that could not be copied.
-        faults: why; of the first 1,000.
         notes: warnings, as when a striped store could not write all parts; the first 1,000.
         elapsed_s: seconds that it took.
     """
@@ -99,16 +116,8 @@ class CopyReport:
     copied: int = 0
     bytes: int = 0
     skipped: int = 0
-    failed: int = 0
-    faults: list[CopyFault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     elapsed_s: float = 0.0
-
-    def add_fault(self, name: str, kind: str, reason: str) -> None:
-        """Count an object that could not be copied."""
-        self.failed += 1
-        if len(self.faults) < MOST_FAULTS:
-            self.faults.append(CopyFault(name, kind, reason))
 
 
 class CopyPair(NamedTuple):

@@ -157,11 +157,15 @@ def kind_of(description: Mapping[str, Any]) -> _swathe.StoreKind:
     return _swathe.StoreKind(description["root"], over)
 
 
-def _to_engine(description: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description of a store with roots as the engine writes them."""
+def _to_engine(
+    description: Mapping[str, Any], costs: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the description of a store with roots as the engine writes them, and its costs."""
     plain = {**description, "root": _plain(description["root"])}
     if over := description.get("over"):
-        plain["over"] = [{**each, "store": _to_engine(each["store"])} for each in over]
+        plain["over"] = [{**each, "store": _to_engine(each["store"], costs)} for each in over]
+    if costs and (key := _swathe.store_key(plain["root"], plain["options"])) in costs:
+        plain["costs"] = costs[key]
     return plain
 
 
@@ -176,17 +180,8 @@ def stores_json() -> str:
     snapshot = storages()
     costs, _, _ = snapshot.seen_from(this_host())
     measurements = {_plain(root): of for root, of in costs.items()}
-    entries = [_with_costs(store, measurements) for store in snapshot.stores]
+    entries = [_to_engine(store, measurements) for store in snapshot.stores]
     return json.dumps(entries, indent=1)
-
-
-def _with_costs(store: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description of a store with its costs, and those below a striped one."""
-    entry = {**store, "root": _plain(store["root"])}
-    if over := store.get("over"):
-        entry["over"] = [{**each, "store": _with_costs(each["store"], costs)} for each in over]
-    key = _swathe.store_key(entry["root"], entry["options"])
-    return entry | ({"costs": costs[key]} if key in costs else {})
 
 
 def bounds_of(root: str) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from swathe.core.argument_checks import check_count, check_text
-from swathe.core.errors import OptionError, SourceError, SwatheError
+from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import (
@@ -24,6 +24,7 @@ from swathe.stores.objects import (
     CopyFault,
     CopyPair,
     CopyReport,
+    FaultReport,
     copy_pairs,
     list_objects,
 )
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
-MENDABLE: tuple[State, ...] = ("missing", "damaged", "outdated")
-"""States of a part or a record that a repair makes whole."""
 
 
 @dataclass(frozen=True)
@@ -170,38 +169,28 @@ class CheckReport:
 
 
 @dataclass
-class RepairReport:
-    """What a repair did.
+class RepairReport(FaultReport):
+    """What a repair did; with the faults of a `FaultReport`, objects that are not whole.
 
     Attributes:
         skipped: number of objects that were whole.
         repairs: number of objects that are whole now.
-        failed: number of objects that are not.
         parts: number of parts made again.
         records: number of records written again.
         bytes_read: bytes read.
         written_bytes: bytes written.
         leftovers: parts that belonged to no object, and whether each was removed.
-        faults: objects that are not whole, with the reason; the first 1,000.
         elapsed_s: seconds that it took.
     """
 
     skipped: int = 0
     repairs: int = 0
-    failed: int = 0
     parts: int = 0
     records: int = 0
     bytes_read: int = 0
     written_bytes: int = 0
     leftovers: list[Leftover] = field(default_factory=list)
-    faults: list[CopyFault] = field(default_factory=list)
     elapsed_s: float = 0.0
-
-    def add_fault(self, name: str, kind: str, reason: str) -> None:
-        """Count an object that is not whole."""
-        self.failed += 1
-        if len(self.faults) < MOST_FAULTS:
-            self.faults.append(CopyFault(name, kind, reason))
 
 
 @dataclass(frozen=True)
@@ -355,20 +344,12 @@ def repair_stripes(
     report = RepairReport()
     names = _names_of(place, pattern, report.faults)
     report.failed = len(report.faults)
-    check = _checking(engine, deep)
 
-    def repair(name: str) -> dict[str, Any] | None:
-        state = check(name)
-        if state.is_whole:
-            return None
-        if not any(each.state in MENDABLE for each in state.faults):
-            raise SourceError(f"{name}: {state.reason()}")
+    def repair(name: str) -> dict[str, Any]:
         return dict(json.loads(engine.repair_stripe(name, deep)))
 
     for name, outcome in _each_object("repairing", names, repair, threads, progress):
-        if outcome is None:
-            report.skipped += 1
-        elif isinstance(outcome, SwatheError):
+        if isinstance(outcome, SwatheError):
             report.add_fault(name, type(outcome).__name__, str(outcome))
         else:
             _add_repair(report, name, outcome)
@@ -386,8 +367,10 @@ def _add_repair(report: RepairReport, name: str, outcome: Mapping[str, Any]) -> 
     if outcome["failed"]:
         reasons = "; ".join(f"{each['server']}: {each['why']}" for each in outcome["failed"])
         report.add_fault(name, "SourceError", reasons)
-    else:
+    elif outcome["rebuilt_parts"] or outcome["rebuilt_records"]:
         report.repairs += 1
+    else:
+        report.skipped += 1
 
 
 def rebalance_stripes(
