@@ -84,9 +84,10 @@ fn ranges_come_in_order_over_few_connections() {
     }
     assert!(fetch(&*source, &[], 4).unwrap().is_empty());
     let requests = server.requests();
-    // Nor, while a request is in flight, for a part of it.
+    // Opening, the end and the whole are asked for. While the whole is in flight, a part of it is
+    // not; one that started before it is.
     let count = requests.len();
-    assert!((4..=5).contains(&count), "an empty range and what opening brought: {count} requests");
+    assert!((3..=5).contains(&count), "an empty range and what opening brought: {count} requests");
     assert_eq!(requests[0].target, "/folder/a%20b.fits?id=7");
     assert!(requests.iter().all(|request| request.header("accept-encoding") == Some("identity")));
     assert!(requests[1..].iter().all(|request| request.header("if-match") == Some("\"one\"")));
