@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,17 +37,43 @@ class BlockServer:
 
 @contextmanager
 def block_server(
-    *disks: Path, options: tuple[object, ...] = (), trace: Path | None = None
+    *disks: Path,
+    options: tuple[object, ...] = (),
+    trace: Path | None = None,
+    prefix: tuple[object, ...] = (),
+    prepare: Callable[[], None] | None = None,
 ) -> Iterator[BlockServer]:
-    """Serve disks on a free port until the block ends."""
-    command = [sys.executable, "-m", "swathe.cli", "stripe", "serve", "--port", "0", "--json"]
+    """Serve disks on a free port until the block ends.
+
+    Args:
+        disks: their folders.
+        options: further words of the command.
+        trace: file of its events.
+        prefix: words before the command, as of strace.
+        prepare: called in the new process before the command.
+    """
+    command = [
+        *map(str, prefix),
+        sys.executable,
+        "-m",
+        "swathe.cli",
+        "stripe",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+    ]
     for disk in disks:
         command += ["--disk", str(disk)]
     environment = {name: value for name, value in os.environ.items() if name != "SWATHE_TRACE"}
     if trace is not None:
         environment["SWATHE_TRACE"] = str(trace)
     process = subprocess.Popen(
-        [*command, *map(str, options)], stdout=subprocess.PIPE, env=environment, text=True
+        [*command, *map(str, options)],
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+        preexec_fn=prepare,
     )
     assert process.stdout is not None
     try:

@@ -2,27 +2,28 @@
 //! come back.
 
 use crate::block_sums::{BlockSums, ObjectId, SumsError};
-use crate::disk_queue::{DiskQueue, LONGEST, QueueError};
+use crate::disk_queue::{DiskQueue, LONGEST, QueueError, THREADS, WorkTimes};
 use crate::error::RequestError;
 use crate::identity::{Identity, Member};
 use crate::object_path::ObjectPath;
+use crate::own_folder::{
+    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, is_absence, is_at, lock_disk,
+    make_own_folder, object_bytes, own_path, remove,
+};
 use crate::request_record::RequestRecord;
-use rustix::fs::{OFlags, statvfs};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swathe_store::{Refusal, StoreFolders};
+use tokio::sync::Notify;
 
-/// Our folder on a disk.
-const OWN_FOLDER: &str = ".swathe";
-/// Beginning of the names of files that are being written.
-const NEW_PREFIX: &str = "put-";
 /// A folder that is only a place to open from.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
@@ -33,6 +34,8 @@ pub(crate) struct DiskCounts {
     pub(crate) write_bytes: AtomicU64,
     pub(crate) errors: AtomicU64,
     pub(crate) damages: AtomicU64,
+    /// Objects that were set aside: another disk had a newer one of the name.
+    pub(crate) aside_objects: AtomicU64,
 }
 
 /// A disk of the server.
@@ -44,34 +47,42 @@ pub(crate) struct Disk {
     folders: StoreFolders,
     /// The folder as it was last, and the lock of it; `None`: the disk was missing.
     presence: Mutex<Option<Presence>>,
-    queue: DiskQueue,
-    max_bytes: Option<u64>,
+    /// The lock that the start took, until the disk is first used.
+    start_lock: Mutex<Option<File>>,
+    /// Whether it was absent since its last arrival was counted.
+    was_absent: AtomicBool,
+    group: Arc<DiskGroup>,
+    pub(crate) queue: DiskQueue,
+    pub(crate) max_bytes: Option<u64>,
     /// Bytes of objects, and of those that are being written, if there is a limit.
-    used_bytes: AtomicU64,
+    pub(crate) used_bytes: AtomicU64,
     pub(crate) counts: DiskCounts,
 }
 
+/// What all disks of a server share.
 #[derive(Debug)]
-struct Presence {
-    device: u64,
-    inode: u64,
-    _lock: File,
-}
-
-/// Bytes of a disk that an object being written may use. Dropped, they are free again.
-#[derive(Debug)]
-pub(crate) struct Room {
-    disk: Arc<Disk>,
-    bytes: u64,
+pub(crate) struct DiskGroup {
+    pub(crate) members: Vec<Member>,
+    /// How often a disk came, at the start or later.
+    pub(crate) arrivals: AtomicU64,
+    pub(crate) arrival: Notify,
 }
 
 impl Disk {
-    /// A disk, present or not.
-    pub(crate) fn start(member: Member, max_bytes: Option<u64>) -> io::Result<Disk> {
+    /// A disk, present or not; `lock`: of one that is present.
+    pub(crate) fn start(
+        member: Member,
+        max_bytes: Option<u64>,
+        lock: Option<File>,
+        group: &Arc<DiskGroup>,
+    ) -> io::Result<Disk> {
         let name: Arc<str> = member.path.display().to_string().into();
         Ok(Disk {
             folders: StoreFolders::new(member.path.clone(), Vec::new()),
             presence: Mutex::default(),
+            start_lock: Mutex::new(lock),
+            was_absent: AtomicBool::new(false),
+            group: group.clone(),
             queue: DiskQueue::start(&name)?,
             max_bytes,
             used_bytes: AtomicU64::default(),
@@ -97,16 +108,28 @@ impl Disk {
         record: &RequestRecord,
         work: impl FnOnce(&Arc<Disk>) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, RequestError> {
+        let (result, times) = self.run_for_nobody(limit, work).await;
+        record.add_times(times);
+        result
+    }
+
+    /// The same, for no request.
+    pub(crate) async fn run_for_nobody<T: Send + 'static>(
+        self: &Arc<Disk>,
+        limit: Duration,
+        work: impl FnOnce(&Arc<Disk>) -> Result<T, RequestError> + Send + 'static,
+    ) -> (Result<T, RequestError>, WorkTimes) {
         let disk = self.clone();
-        let result = match self.queue.run_within(limit, move || work(&disk)).await {
-            Ok((result, times)) => {
-                record.add_times(times);
-                result
-            }
-            Err(QueueError::Panic) => Err(RequestError::Panic { disk: self.name.clone() }),
-            Err(QueueError::Busy) => {
-                let (disk, seconds) = (self.name.clone(), limit.as_secs());
-                Err(RequestError::DiskBusy { disk, seconds })
+        let busy = |why: String| RequestError::DiskBusy { disk: self.name.clone(), why };
+        let (result, times) = match self.queue.run_within(limit, move || work(&disk)).await {
+            Ok((result, times)) => (result, times),
+            Err(error) => {
+                let error = match error {
+                    QueueError::Panic => RequestError::Panic { disk: self.name.clone() },
+                    QueueError::Busy => busy(format!("no answer in {} s", limit.as_secs())),
+                    QueueError::Silent => busy("it does not answer".into()),
+                };
+                (Err(error), WorkTimes::default())
             }
         };
         if let Err(error) = &result {
@@ -118,7 +141,19 @@ impl Disk {
                 eprintln!("swathe: {error}");
             }
         }
-        result
+        (result, times)
+    }
+
+    /// Refuse work for one more request, if those that wait for this disk leave too few of the
+    /// `free` places of requests to others.
+    pub(crate) fn check_share(&self, free: usize) -> Result<(), RequestError> {
+        let waiting = self.queue.length();
+        if waiting < 2 * free + THREADS {
+            return Ok(());
+        }
+        let (disk, why) =
+            (self.name.clone(), format!("{waiting} requests wait for it; come again"));
+        Err(RequestError::DiskBusy { disk, why })
     }
 
     /// Work that waits for the disk or runs there.
@@ -129,23 +164,31 @@ impl Disk {
     /// Check that the disk is there, and the one that it was.
     pub(crate) fn check_present(&self) -> Result<(), RequestError> {
         let missing = |why: String| RequestError::DiskMissing { disk: self.name.clone(), why };
-        let status = fs::metadata(&self.member.path).map_err(|error| missing(error.to_string()))?;
+        let status = fs::metadata(&self.member.path).map_err(|error| {
+            self.was_absent.store(true, Ordering::Release);
+            missing(error.to_string())
+        })?;
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         match &*presence {
-            Some(last) if (last.device, last.inode) == (status.dev(), status.ino()) => Ok(()),
+            Some(last) if (last.device, last.inode) == (status.dev(), status.ino()) => {}
             _ => {
                 *presence = None;
                 *presence = Some(self.adopt(&status).map_err(missing)?);
-                Ok(())
+                self.was_absent.store(true, Ordering::Release);
             }
         }
+        if self.was_absent.swap(false, Ordering::AcqRel) {
+            self.group.arrivals.fetch_add(1, Ordering::Release);
+            self.group.arrival.notify_one();
+        }
+        Ok(())
     }
 
     /// Take possession of a disk that is there for the first time, or again.
     fn adopt(&self, status: &Metadata) -> Result<Presence, String> {
         let expected = self.member.id;
-        match Identity::read(&self.own(IDENTITY))? {
-            Some(identity) if identity.id == expected => {}
+        let identity = match Identity::read(&self.own(IDENTITY))? {
+            Some(identity) if identity.id == expected => identity,
             Some(identity) => {
                 return Err(format!("expected disk {expected:016x}, found {:016x}", identity.id));
             }
@@ -154,19 +197,93 @@ impl Disk {
                     "expected disk {expected:016x}, found a folder without .swathe/disk"
                 ));
             }
-        }
+        };
         let fail = |error: io::Error| error.to_string();
-        for name in [NEW, SUMS] {
-            fs::create_dir_all(self.own(name)).map_err(fail)?;
+        let start_lock = self.start_lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lock = match start_lock {
+            Some(lock) if is_at(&lock, &self.own(LOCK)) => lock,
+            _ => lock_disk(&self.member.path)?,
+        };
+        for name in [NEW, SUMS, ABSENT, ASIDE] {
+            make_own_folder(&self.own(name)).map_err(fail)?;
         }
-        let lock = File::create(self.own("lock")).map_err(fail)?;
-        lock.try_lock().map_err(|_| "another server uses it".to_string())?;
         self.remove_leftovers().map_err(fail)?;
+        let mut absences = self.read_absences().map_err(fail)?;
+        let members = &self.group.members;
+        if identity.members != *members {
+            // What it does not know of may have objects of the same names.
+            let is_new = |id: &u64| identity.members.iter().all(|member| member.id != *id);
+            let ids: Vec<u64> = members.iter().map(|member| member.id).filter(is_new).collect();
+            self.write_absences(&ids).map_err(fail)?;
+            absences.extend(ids);
+            let identity = Identity { id: expected, members: members.clone() };
+            identity.write(&self.own(IDENTITY)).map_err(fail)?;
+        }
         if self.max_bytes.is_some() {
             let bytes = object_bytes(&self.member.path).map_err(fail)?;
             self.used_bytes.store(bytes, Ordering::Relaxed);
         }
-        Ok(Presence { device: status.dev(), inode: status.ino(), _lock: lock })
+        Ok(Presence { device: status.dev(), inode: status.ino(), absences, _lock: lock })
+    }
+
+    fn read_absences(&self) -> io::Result<BTreeSet<u64>> {
+        let mut ids = BTreeSet::new();
+        for entry in fs::read_dir(self.own(ABSENT))? {
+            let name = entry?.file_name();
+            ids.extend(u64::from_str_radix(&name.to_string_lossy(), 16));
+        }
+        Ok(ids)
+    }
+
+    fn write_absences(&self, ids: &[u64]) -> io::Result<()> {
+        let folder = self.own(ABSENT);
+        for id in ids {
+            File::create(folder.join(format!("{id:016x}")))?;
+        }
+        File::open(folder)?.sync_all()
+    }
+
+    /// Note that names on this disk change while others are absent: they are compared with it when
+    /// they are back.
+    pub(crate) fn note_absences(&self, ids: &[u64]) -> Result<(), RequestError> {
+        self.change_absences(|absences| {
+            let ids: Vec<u64> = ids.iter().copied().filter(|id| !absences.contains(id)).collect();
+            if !ids.is_empty() {
+                self.write_absences(&ids)?;
+                absences.extend(ids);
+            }
+            Ok(())
+        })
+    }
+
+    /// Note that a disk which was absent was compared with this one.
+    pub(crate) fn forget_absence(&self, id: u64) -> Result<(), RequestError> {
+        self.change_absences(|absences| {
+            remove(&self.own(ABSENT).join(format!("{id:016x}")))?;
+            absences.remove(&id);
+            Ok(())
+        })
+    }
+
+    /// The disks that were absent while names on this one changed.
+    pub(crate) fn absences(&self) -> Result<Vec<u64>, RequestError> {
+        let mut ids = Vec::new();
+        self.change_absences(|absences| {
+            ids.extend(absences.iter());
+            Ok(())
+        })?;
+        Ok(ids)
+    }
+
+    fn change_absences(
+        &self,
+        change: impl FnOnce(&mut BTreeSet<u64>) -> io::Result<()>,
+    ) -> Result<(), RequestError> {
+        self.check_present()?;
+        let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = |why: String| RequestError::DiskMissing { disk: self.name.clone(), why };
+        let presence = presence.as_mut().ok_or_else(|| missing("it went away".into()))?;
+        change(&mut presence.absences).map_err(|error| missing(error.to_string()))
     }
 
     /// Remove what was being written when the server was killed: nobody else has the lock.
@@ -174,8 +291,11 @@ impl Disk {
         for entry in fs::read_dir(self.own(NEW))? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with(NEW_PREFIX) {
-                let inode = entry.metadata()?.ino();
-                remove(&self.sums_path(inode))?;
+                let status = entry.metadata()?;
+                // With a second name it is an object, which lost only this one's removal.
+                if status.nlink() == 1 {
+                    remove(&self.sums_path(status.ino()))?;
+                }
                 remove(&entry.path())?;
             }
         }
@@ -192,6 +312,11 @@ impl Disk {
         let folder = self.own(NEW);
         [format!("{NEW_PREFIX}{number:016x}"), format!("{NEW_PREFIX}{number:016x}.sums")]
             .map(|name| folder.join(name))
+    }
+
+    /// A path for an object that is set aside.
+    pub(crate) fn aside_path(&self, number: u64) -> PathBuf {
+        self.own(ASIDE).join(format!("{number:016x}"))
     }
 
     /// The path of the checksums of a file.
@@ -287,128 +412,6 @@ impl Disk {
             _ => RequestError::Io { path: path.to_string(), disk, source: error },
         }
     }
-
-    /// Bytes that are free for objects, and all that there are.
-    pub(crate) fn space(&self) -> Result<(u64, u64), RequestError> {
-        self.check_present()?;
-        let missing = |error: Errno| RequestError::DiskMissing {
-            disk: self.name.clone(),
-            why: io::Error::from(error).to_string(),
-        };
-        let (free, total) = free_and_total(&self.member.path).map_err(missing)?;
-        Ok(match self.max_bytes {
-            None => (free, total),
-            Some(most) => {
-                let room = most.saturating_sub(self.used_bytes.load(Ordering::Relaxed));
-                (free.min(room), total.min(most))
-            }
-        })
-    }
-
-    /// Free bytes of an object that is no more.
-    pub(crate) fn release(&self, bytes: u64) {
-        let less = |bytes_now: u64| Some(bytes_now.saturating_sub(bytes));
-        let _ = self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    }
-
-    /// Take no bytes yet for an object that is being written.
-    pub(crate) fn room(self: &Arc<Disk>) -> Room {
-        Room { disk: self.clone(), bytes: 0 }
-    }
-}
-
-impl Room {
-    /// Take bytes, in all.
-    ///
-    /// # Errors
-    /// [`RequestError::DiskFull`] beyond the limit of the disk.
-    pub(crate) fn grow_to(&mut self, bytes: u64) -> Result<(), RequestError> {
-        let Some(most) = self.disk.max_bytes else { return Ok(()) };
-        let more = bytes.saturating_sub(self.bytes);
-        let grow = |bytes_now: u64| bytes_now.checked_add(more).filter(|&sum| sum <= most);
-        match self.disk.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow) {
-            Ok(_) => {
-                self.bytes += more;
-                Ok(())
-            }
-            Err(bytes_now) => {
-                let why = format!("{bytes_now} of {most} bytes are used, {more} more are needed");
-                Err(RequestError::DiskFull { disk: self.disk.name.clone(), why })
-            }
-        }
-    }
-
-    /// Leave the bytes to the object, of this size.
-    pub(crate) fn keep(&mut self, size: u64) {
-        self.disk.release(self.bytes.saturating_sub(size));
-        self.bytes = 0;
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.disk.release(self.bytes);
-    }
-}
-
-/// Names in our folder.
-pub(crate) const IDENTITY: &str = "disk";
-const NEW: &str = "new";
-const SUMS: &str = "sums";
-
-/// A path in our folder on a disk.
-pub(crate) fn own_path(disk: &Path, name: &str) -> PathBuf {
-    disk.join(OWN_FOLDER).join(name)
-}
-
-/// Bytes that are free on the file system of a folder, and all that it has.
-pub(crate) fn free_and_total(path: &Path) -> rustix::io::Result<(u64, u64)> {
-    let space = statvfs(path)?;
-    Ok((
-        space.f_bavail.saturating_mul(space.f_frsize),
-        space.f_blocks.saturating_mul(space.f_frsize),
-    ))
-}
-
-pub(crate) fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
-}
-
-/// Remove a file, if it is there.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if !is_absence(&error) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes of all files of a folder but ours, and but those that we may not read, as in `lost+found`.
-fn object_bytes(root: &Path) -> io::Result<u64> {
-    use io::ErrorKind::{NotFound, PermissionDenied};
-    let is_left_out = |error: &io::Error| matches!(error.kind(), NotFound | PermissionDenied);
-    let mut bytes = 0;
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if folder != root && is_left_out(&error) => continue,
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            // Of a link, not of its target.
-            let status = match entry.metadata() {
-                Err(error) if is_left_out(&error) => continue,
-                status => status?,
-            };
-            if status.is_file() {
-                bytes += status.len();
-            } else if status.is_dir() && !(folder == root && entry.file_name() == OWN_FOLDER) {
-                folders.push(entry.path());
-            }
-        }
-    }
-    Ok(bytes)
 }
 
 /// What is known of an object without reading it.

@@ -1,23 +1,35 @@
 //! All disks of a server: where an object is, and where a new one goes.
 
-use crate::disk::{Disk, ObjectStatus};
+use crate::disk::{Disk, DiskGroup, ObjectStatus};
 use crate::error::RequestError;
 use crate::object_path::ObjectPath;
 use crate::placement;
 use crate::request_record::RequestRecord;
+use crate::rooms::Rooms;
 use futures_util::future::join_all;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::sync::Arc;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 
 /// Locks of names: as many as hardly ever two names meet at one.
 const LOCKS: usize = 1024;
+/// Requests that are answered at a time; others are told to come again.
+pub(crate) const REQUESTS: usize = 256;
 
 /// The disks.
 #[derive(Debug)]
 pub(crate) struct Disks {
     pub(crate) all: Vec<Arc<Disk>>,
+    pub(crate) group: Arc<DiskGroup>,
+    /// Places of requests.
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) rooms: Arc<Rooms>,
+    /// The arrivals of disks after which all names were compared.
+    pub(crate) arrivals: AtomicU64,
+    /// Whether names changed while a disk was there that did not answer.
+    pub(crate) has_notes: AtomicBool,
     /// A name is changed by one request at a time.
     locks: Vec<Arc<Mutex<()>>>,
 }
@@ -47,8 +59,36 @@ pub(crate) struct Survey {
 pub(crate) type NameLocks = Arc<Vec<OwnedMutexGuard<()>>>;
 
 impl Disks {
-    pub(crate) fn new(all: Vec<Arc<Disk>>) -> Disks {
-        Disks { all, locks: (0..LOCKS).map(|_| Arc::default()).collect() }
+    pub(crate) fn new(all: Vec<Arc<Disk>>, group: Arc<DiskGroup>) -> Disks {
+        Disks {
+            all,
+            group,
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+            rooms: Arc::default(),
+            arrivals: AtomicU64::new(0),
+            has_notes: AtomicBool::new(false),
+            locks: (0..LOCKS).map(|_| Arc::default()).collect(),
+        }
+    }
+
+    /// Whether no two disks can have an object of one name, as far as is known.
+    pub(crate) fn is_consistent(&self) -> bool {
+        !self.has_notes.load(Ordering::Acquire)
+            && self.arrivals.load(Ordering::Acquire) == self.group.arrivals.load(Ordering::Acquire)
+    }
+
+    /// Have a disk do work for a request. The first of a request is refused if too many wait for
+    /// that disk: one that hangs takes places from no other.
+    async fn run<T: Send + 'static>(
+        &self,
+        disk: &Arc<Disk>,
+        record: &RequestRecord,
+        work: impl FnOnce(&Arc<Disk>) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        if self.all.len() > 1 && !record.is_under_way() {
+            disk.check_share(self.requests.available_permits())?;
+        }
+        disk.run(record, work).await
     }
 
     /// The disks in the order in which an object belongs on them.
@@ -60,7 +100,7 @@ impl Disks {
     }
 
     /// Look for a path: on the disk where it belongs, then on all others at the same time. The first
-    /// that has it; `None`: none has.
+    /// that has it; `None`: none has. While names may be on two disks, the newest of all.
     ///
     /// # Errors
     /// As the first disk that fails, if none has it: it may be there.
@@ -70,16 +110,33 @@ impl Disks {
         path: &ObjectPath,
         look: impl Fn(&Arc<Disk>) -> Result<Option<T>, RequestError> + Clone + Send + 'static,
     ) -> Result<Option<(Arc<Disk>, T)>, RequestError> {
-        let order = self.order(path);
+        let mut order = self.order(path);
+        if !self.is_consistent()
+            && let Some((newest, _)) = self.survey(record, path).await.object
+        {
+            order.retain(|disk| !Arc::ptr_eq(disk, &newest));
+            order.insert(0, newest);
+        }
+        let result = self.find_in(&order, record, look).await;
+        record.set_under_way();
+        result
+    }
+
+    async fn find_in<T: Send + 'static>(
+        &self,
+        order: &[Arc<Disk>],
+        record: &RequestRecord,
+        look: impl Fn(&Arc<Disk>) -> Result<Option<T>, RequestError> + Clone + Send + 'static,
+    ) -> Result<Option<(Arc<Disk>, T)>, RequestError> {
         let Some((first, rest)) = order.split_first() else { return Ok(None) };
         let mut failure = None;
-        match first.run(record, look.clone()).await {
+        match self.run(first, record, look.clone()).await {
             Ok(Some(value)) => return Ok(Some((first.clone(), value))),
             Ok(None) => {}
             Err(error) if error.is_absence() => failure = Some(error),
             Err(error) => return Err(error),
         }
-        let looks = join_all(rest.iter().map(|disk| disk.run(record, look.clone()))).await;
+        let looks = join_all(rest.iter().map(|disk| self.run(disk, record, look.clone()))).await;
         for (disk, result) in rest.iter().zip(looks) {
             match result {
                 Ok(Some(value)) => return Ok(Some((disk.clone(), value))),
@@ -98,22 +155,15 @@ impl Disks {
         work: impl Fn(&Arc<Disk>) -> Result<T, RequestError> + Clone + Send + 'static,
     ) -> Vec<(Arc<Disk>, Result<T, RequestError>)> {
         let order = self.order(path);
-        let results = join_all(order.iter().map(|disk| disk.run(record, work.clone()))).await;
+        let results = join_all(order.iter().map(|disk| self.run(disk, record, work.clone()))).await;
+        record.set_under_way();
         order.into_iter().zip(results).collect()
     }
 
     /// Learn what all disks have at a path.
     pub(crate) async fn survey(&self, record: &RequestRecord, path: &ObjectPath) -> Survey {
         let target = path.clone();
-        let looks = self.each(record, path, move |disk| look(disk, &target)).await;
-        let has =
-            |test: fn(&Look) -> bool| looks.iter().any(|(_, look)| look.as_ref().is_ok_and(test));
-        let (is_folder, has_parent) = (has(|look| look.is_folder), has(|look| look.has_parent));
-        let object = looks.iter().find_map(|(disk, look)| {
-            let status = look.as_ref().ok()?.object.clone()?;
-            Some((disk.clone(), status))
-        });
-        Survey { object, is_folder, has_parent, looks }
+        Survey::of(self.each(record, path, move |disk| look(disk, &target)).await)
     }
 
     /// The locks of names, until they are dropped.
@@ -135,6 +185,32 @@ impl Disks {
 }
 
 impl Survey {
+    pub(crate) fn of(looks: Vec<(Arc<Disk>, Result<Look, RequestError>)>) -> Survey {
+        let has =
+            |test: fn(&Look) -> bool| looks.iter().any(|(_, look)| look.as_ref().is_ok_and(test));
+        let (is_folder, has_parent) = (has(|look| look.is_folder), has(|look| look.has_parent));
+        let mut object: Option<(Arc<Disk>, ObjectStatus)> = None;
+        for (disk, look) in &looks {
+            let Ok(Look { object: Some(status), .. }) = look else { continue };
+            // Of two that are of one time, the first in the order of the path.
+            if object.as_ref().is_none_or(|(_, newest)| newest.modified_ns < status.modified_ns) {
+                object = Some((disk.clone(), status.clone()));
+            }
+        }
+        Survey { object, is_folder, has_parent, looks }
+    }
+
+    /// The disks that have an older object of the name.
+    pub(crate) fn older(&self) -> Vec<Arc<Disk>> {
+        let is_newest = |disk: &Arc<Disk>| {
+            self.object.as_ref().is_some_and(|(newest, _)| Arc::ptr_eq(newest, disk))
+        };
+        let has_object =
+            |look: &Result<Look, RequestError>| look.as_ref().is_ok_and(|l| l.object.is_some());
+        let older = self.looks.iter().filter(|(disk, look)| has_object(look) && !is_newest(disk));
+        older.map(|(disk, _)| disk.clone()).collect()
+    }
+
     /// The error of the first disk that gave one, if any did.
     pub(crate) fn take_failure(&mut self) -> Option<RequestError> {
         self.take_failure_before(None)
@@ -153,7 +229,7 @@ impl Survey {
     }
 }
 
-fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestError> {
+pub(crate) fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestError> {
     let has_parent = disk.open_folder(path)?.is_some();
     let mut look = Look { object: None, is_folder: false, has_parent };
     if has_parent && let Some(file) = disk.open(path, OFlags::PATH)? {

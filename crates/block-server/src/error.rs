@@ -16,8 +16,8 @@ pub(crate) enum RequestError {
     LeadsOut { path: String, disk: Arc<str> },
     #[error("disk {disk}: missing: {why}")]
     DiskMissing { disk: Arc<str>, why: String },
-    #[error("disk {disk}: no answer in {seconds} s")]
-    DiskBusy { disk: Arc<str>, seconds: u64 },
+    #[error("disk {disk}: {why}")]
+    DiskBusy { disk: Arc<str>, why: String },
     #[error("disk {disk}: full: {why}")]
     DiskFull { disk: Arc<str>, why: String },
     #[error(

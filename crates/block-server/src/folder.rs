@@ -87,18 +87,23 @@ async fn items(
     record: &RequestRecord,
 ) -> Result<Items, RequestError> {
     let target = path.clone();
-    let lists = disks.each(record, path, move |disk| list(disk, &target)).await;
+    let lists = disks.each(record, path, move |disk| list(disk, &target, Entries::OfClients)).await;
     let mut items = Items::new();
     for (_, list) in lists {
         for (name, item) in list? {
             match items.entry(name) {
                 Entry::Vacant(free) => drop(free.insert(item)),
-                // A folder of all disks has the time of its last change on any.
+                // A folder of all disks has the time of its last change on any. Of objects on two
+                // disks the newer counts.
                 Entry::Occupied(mut entry) => {
-                    if let (Item::Folder { modified: old }, Item::Folder { modified }) =
-                        (entry.get(), &item)
-                        && old < modified
-                    {
+                    let is_newer = match (entry.get(), &item) {
+                        (Item::Folder { modified: old }, Item::Folder { modified }) => {
+                            old < modified
+                        }
+                        (Item::Object(old), Item::Object(new)) => old.modified_ns < new.modified_ns,
+                        _ => false,
+                    };
+                    if is_newer {
                         entry.insert(item);
                     }
                 }
@@ -121,8 +126,21 @@ fn item(disk: &Disk, path: &ObjectPath) -> Result<Option<Item>, RequestError> {
     })
 }
 
-/// The entries of a folder on a disk, without hidden ones; none if it is not there.
-fn list(disk: &Disk, path: &ObjectPath) -> Result<Vec<(Vec<u8>, Item)>, RequestError> {
+/// Which entries of a folder are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entries {
+    /// All that clients may see.
+    OfClients,
+    /// Files and folders, also objects that are being written, but no links.
+    OfDisk,
+}
+
+/// The entries of a folder on a disk; none if it is not there.
+pub(crate) fn list(
+    disk: &Disk,
+    path: &ObjectPath,
+    entries: Entries,
+) -> Result<Vec<(Vec<u8>, Item)>, RequestError> {
     let Some(folder) = disk.open(path, OFlags::RDONLY | OFlags::DIRECTORY)? else {
         return Ok(Vec::new());
     };
@@ -131,11 +149,13 @@ fn list(disk: &Disk, path: &ObjectPath) -> Result<Vec<(Vec<u8>, Item)>, RequestE
     for entry in Dir::read_from(&folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_bytes();
-        if name.first() == Some(&(HIDDEN_PREFIX as u8)) {
+        let child = path.child(name);
+        let is_hidden = name.first() == Some(&(HIDDEN_PREFIX as u8));
+        if is_hidden && !(child.is_part && entries == Entries::OfDisk) {
             continue;
         }
-        let child = path.child(name);
         let item = match entry.file_type() {
+            _ if entries == Entries::OfDisk => item_at(&folder, &child),
             FileType::Directory | FileType::RegularFile => item_at(&folder, &child),
             // Links, and what has no type: as a request for it would find it.
             _ => match item(disk, &child) {

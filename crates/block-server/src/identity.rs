@@ -53,7 +53,8 @@ impl Identity {
         let mut file = File::create(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&new, path)
+        fs::rename(&new, path)?;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
     }
 }
 

@@ -20,11 +20,16 @@ mod names;
 mod new_object;
 mod object_file;
 mod object_path;
+mod own_folder;
 mod placement;
 mod put;
 mod request_record;
+mod reserve;
+mod rooms;
 mod service;
+mod space;
 mod start;
+mod twins;
 
 pub use access::Tokens;
 pub use error::StartError;
@@ -91,9 +96,11 @@ impl BlockServer {
         };
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
-        let service = BlockService::new(disks, settings.tokens);
+        let disks = Arc::new(disks);
+        let service = BlockService::new(disks.clone(), settings.tokens);
         let server = Arc::new(Server::new(service, LIMITS, tls));
         runtime.spawn(server.clone().open(listener));
+        runtime.spawn(twins::watch(disks));
         Ok(BlockServer { server, runtime, address, missing })
     }
 

@@ -1,10 +1,10 @@
 //! `/metrics`, in the text format of Prometheus.
 
 use crate::disk::Disk;
+use crate::disks::Disks;
 use crate::request_record::{METHODS, RequestCounts, RequestRecord};
 use futures_util::future::join_all;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ type DiskMetric = (&'static str, &'static str, &'static str, fn(&Disk) -> u64);
 
 /// All metrics of a server.
 pub(crate) async fn metrics(
-    disks: &[Arc<Disk>],
+    server: &Disks,
     counts: &RequestCounts,
     record: &RequestRecord,
 ) -> String {
+    let disks = &server.all;
     let spaces = disks.iter().map(|disk| disk.run_within(LIMIT, record, |disk| disk.space()));
     let spaces = join_all(spaces).await;
     let mut page = Page::default();
@@ -45,7 +46,10 @@ pub(crate) async fn metrics(
     page.describe("swathe_server_requests_in_flight", "gauge", "Requests that are being answered.");
     let in_flight = counts.in_flight.load(Ordering::Relaxed) as u64;
     page.add("swathe_server_requests_in_flight", "", in_flight);
-    let disk_metrics: [DiskMetric; 5] = [
+    let name = "swathe_server_names_consistent";
+    page.describe(name, "gauge", "0 while names on disks that came back are compared.");
+    page.add(name, "", server.is_consistent().into());
+    let disk_metrics: [DiskMetric; 6] = [
         ("queue_length", "gauge", "Work that waits for the disk or runs there.", |disk| {
             disk.queue_length() as u64
         }),
@@ -57,6 +61,12 @@ pub(crate) async fn metrics(
         ("damages_total", "counter", "Reads of damaged blocks or checksums.", |d| {
             load(&d.counts.damages)
         }),
+        (
+            "aside_objects_total",
+            "counter",
+            "Objects that were older than one on another disk.",
+            |d| load(&d.counts.aside_objects),
+        ),
     ];
     for (name, kind, help, value) in disk_metrics {
         let name = format!("swathe_disk_{name}");
@@ -64,6 +74,11 @@ pub(crate) async fn metrics(
         for disk in disks {
             page.add(&name, &label(disk), value(disk));
         }
+    }
+    let name = "swathe_disk_room_bytes";
+    page.describe(name, "gauge", "Bytes that are reserved.");
+    for disk in disks {
+        page.add(name, &label(disk), server.rooms.bytes_on(disk));
     }
     page.describe("swathe_disk_up", "gauge", "1 if the disk is there, 0 if it is missing.");
     for (disk, space) in disks.iter().zip(&spaces) {

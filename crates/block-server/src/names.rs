@@ -5,17 +5,19 @@ use crate::disk::{Disk, ObjectStatus};
 use crate::disks::{Disks, NameLocks};
 use crate::error::RequestError;
 use crate::get::add_validators;
-use crate::new_object::{NewObject, remove_object, rename, sync_folder};
+use crate::new_object::{NewObject, note_time, remove_object, rename, sync_folder};
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
 use crate::object_path::ObjectPath;
 use crate::request_record::RequestRecord;
 use bytes::Bytes;
 use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode, Uri};
-use rustix::fs::{AtFlags, unlinkat};
+use rustix::fs::{AtFlags, OFlags, unlinkat};
 use rustix::io::Errno;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use swathe_net::server::{Body, plain_answer};
 
 /// Answer DELETE: of an object, or of an empty folder.
@@ -31,7 +33,11 @@ pub(crate) async fn delete(
     let locks = disks.lock(&[path]).await;
     let mut survey = disks.survey(record, path).await;
     let is_object = survey.object.is_some() && !path.names_folder;
-    if !is_object && let Some(failure) = survey.take_failure() {
+    // A disk that is missing may have it, or another of the name. What is being written has no
+    // other, and its client goes on without.
+    if !(is_object && path.is_part)
+        && let Some(failure) = survey.take_failure()
+    {
         return Err(failure);
     }
     if !is_object && !survey.is_folder {
@@ -69,7 +75,7 @@ fn remove(disk: &Disk, path: &ObjectPath, is_object: bool) -> Result<(), Request
     }
 }
 
-/// Answer MKCOL: a folder on every disk that is there.
+/// Answer MKCOL: a folder on every disk.
 pub(crate) async fn make_folder(
     disks: &Disks,
     path: &ObjectPath,
@@ -87,18 +93,17 @@ pub(crate) async fn make_folder(
         let text = format!("{path}: exists already");
         return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
     }
-    if !survey.has_parent {
-        let conflict = || {
-            let text = format!("{path}: expected the folder above; make it first (MKCOL)");
-            RequestError::refuse(StatusCode::CONFLICT, text)
-        };
-        return Err(survey.take_failure().unwrap_or_else(conflict));
+    // There may be an object of this name on a disk that is missing.
+    if let Some(failure) = survey.take_failure() {
+        return Err(failure);
     }
-    for (disk, look) in survey.looks {
-        if look.is_ok() {
-            let target = path.clone();
-            disk.run(record, move |disk| make(disk, &target)).await?;
-        }
+    if !survey.has_parent {
+        let text = format!("{path}: expected the folder above; make it first (MKCOL)");
+        return Err(RequestError::refuse(StatusCode::CONFLICT, text));
+    }
+    for (disk, _) in survey.looks {
+        let target = path.clone();
+        disk.run(record, move |disk| make(disk, &target)).await?;
     }
     Ok(plain_answer(StatusCode::CREATED, Bytes::new()))
 }
@@ -133,7 +138,11 @@ pub(crate) async fn rename_object(
         Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
     };
     let locks = disks.lock(&[from, &to]).await;
+    let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut source = disks.survey(record, from).await;
+    if !source.older().is_empty() {
+        source = disks.set_older_aside(from).await?;
+    }
     let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
         if source.is_folder {
             let text = format!("{from}: folders are not moved, only objects");
@@ -143,7 +152,16 @@ pub(crate) async fn rename_object(
         return Err(source.take_failure().unwrap_or(missing));
     };
     conditions::check(headers, Some(&status))?;
+    // It would still have its old name on a disk that is missing. What is being written has not.
+    if !from.is_part
+        && let Some(failure) = source.take_failure()
+    {
+        return Err(failure);
+    }
     let mut target = disks.survey(record, &to).await;
+    if !target.older().is_empty() {
+        target = disks.set_older_aside(&to).await?;
+    }
     if target.is_folder {
         return refuse(
             StatusCode::CONFLICT,
@@ -163,21 +181,27 @@ pub(crate) async fn rename_object(
         let text = format!("{to}: expected its folder; make it first (MKCOL)");
         return refuse(StatusCode::CONFLICT, text);
     }
+    let absences = disks.absences(&target);
     let to_disk = target.object.map_or(disk.clone(), |(to_disk, _)| to_disk);
     record.set_disk(&to_disk.name);
-    let (from, to) = (from.clone(), to);
+    let (from, target_path, guards) = (from.clone(), to.clone(), locks.clone());
     let status = match Arc::ptr_eq(&disk, &to_disk) {
         true => {
-            let work = move |disk: &Arc<Disk>| (rename_on(disk, &from, &to, replaces), locks).0;
-            disk.run(record, work).await?;
-            status
+            let work = move |disk: &Arc<Disk>| {
+                let _locks = guards;
+                disk.note_absences(&absences)?;
+                rename_on(disk, &from, &target_path, replaces)
+            };
+            disk.run(record, work).await?
         }
         false => {
+            to_disk.run(record, move |disk| disk.note_absences(&absences)).await?;
             let status = copy(&disk, &to_disk, &from, &to, (replaces, &locks), record).await?;
-            disk.run(record, move |disk| (remove(disk, &from, true), locks).0).await?;
+            disk.run(record, move |disk| (remove(disk, &from, true), guards).0).await?;
             status
         }
     };
+    disks.look_again(&to, arrivals).await?;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
     add_validators(response.headers_mut(), &status);
@@ -189,13 +213,16 @@ fn rename_on(
     from: &ObjectPath,
     to: &ObjectPath,
     replaces: bool,
-) -> Result<(), RequestError> {
-    let Some(from_folder) = disk.open_folder(from)? else {
-        return Err(RequestError::NotFound { path: from.to_string() });
-    };
+) -> Result<ObjectStatus, RequestError> {
+    let no_object = |path: &ObjectPath| RequestError::NotFound { path: path.to_string() };
+    let from_folder = disk.open_folder(from)?.ok_or_else(|| no_object(from))?;
     let to_folder = disk.make_folder(to, to.folder())?;
+    note_time(&from_folder, from).map_err(|error| disk.fail(from, error))?;
     rename(disk, (&from_folder, Path::new(from.name())), (&to_folder, to), replaces)?;
-    sync_folder(&from_folder).map_err(|error| disk.fail(from, error))
+    sync_folder(&from_folder).map_err(|error| disk.fail(from, error))?;
+    let file = disk.open(to, OFlags::PATH)?.ok_or_else(|| no_object(to))?;
+    let status = File::from(file).metadata().map_err(|error| disk.fail(to, error))?;
+    Ok(ObjectStatus::of(&status))
 }
 
 /// Copy an object to the disk where another of its new name is.

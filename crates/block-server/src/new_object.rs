@@ -4,14 +4,16 @@
 //! replaced go after it. So each object that has a name has its own, whenever we are killed.
 
 use crate::block_sums::SumsWriter;
-use crate::disk::{Disk, ObjectStatus, Room, remove};
+use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
 use crate::identity::random_number;
 use crate::object_path::ObjectPath;
+use crate::own_folder::{make_own_folder, remove};
+use crate::space::Room;
 use hyper::StatusCode;
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
-    fallocate, futimens, linkat, openat, renameat, renameat_with, unlinkat,
+    fallocate, futimens, linkat, openat, renameat, renameat_with, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -24,10 +26,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECOND_NS: u64 = 1_000_000_000;
+const LAST_ACCESS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
 
-/// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind.
+/// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind: a thread
+/// of the disk removes it.
 #[derive(Debug)]
-pub(crate) struct NewObject {
+pub(crate) struct NewObject(Option<Draft>);
+
+#[derive(Debug)]
+struct Draft {
     disk: Arc<Disk>,
     path: ObjectPath,
     file: File,
@@ -35,9 +42,10 @@ pub(crate) struct NewObject {
     /// Of the file and of its checksums.
     paths: [PathBuf; 2],
     room: Room,
+    /// Bytes that the file system keeps for it.
+    room_bytes: u64,
     bytes: u64,
     status: Option<ObjectStatus>,
-    has_name: bool,
 }
 
 impl NewObject {
@@ -56,49 +64,83 @@ impl NewObject {
         let sums = File::create_new(&paths[1]).inspect_err(|_| drop(remove(&paths[0])));
         let sums = SumsWriter::new(sums.map_err(fail)?);
         let (disk, path) = (disk.clone(), path.clone());
-        let (bytes, status, has_name) = (0, None, false);
-        let new = NewObject { disk, path, file, sums, paths, room, bytes, status, has_name };
-        if let Some(length) = length.filter(|&length| length > 0) {
-            // So that a disk without room says so before the bytes are sent.
+        let (room_bytes, bytes, status) = (0, 0, None);
+        let draft = Draft { disk, path, file, sums, paths, room, room_bytes, bytes, status };
+        let mut new = NewObject(Some(draft));
+        // So that a disk without room says so before the bytes are sent.
+        match new.reserve(length.unwrap_or(0)) {
             // File systems that cannot do it write all the same.
-            if let Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) =
-                fallocate(&new.file, FallocateFlags::KEEP_SIZE, 0, length)
-            {
-                return Err(new.fail(error.into()));
+            Err(error @ RequestError::DiskFull { .. }) => Err(error),
+            _ => Ok(new),
+        }
+    }
+
+    fn draft(&mut self) -> &mut Draft {
+        self.0.as_mut().expect("an object is named once")
+    }
+
+    /// The disk that it will be on.
+    pub(crate) fn disk(&self) -> Option<&Arc<Disk>> {
+        self.0.as_ref().map(|draft| &draft.disk)
+    }
+
+    /// Have the file system keep room for `bytes` bytes in all.
+    ///
+    /// # Errors
+    /// [`RequestError::DiskFull`]; with status 501 if the file system cannot.
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RequestError> {
+        let draft = self.draft();
+        let start = draft.room_bytes;
+        if bytes <= start {
+            return Ok(());
+        }
+        draft.room.grow_to(bytes)?;
+        let more = bytes - start;
+        match fallocate(&draft.file, FallocateFlags::KEEP_SIZE, start, more) {
+            Ok(()) => {
+                draft.room_bytes = bytes;
+                Ok(())
+            }
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let text = format!("disk {}: its file system cannot reserve room", draft.disk.name);
+                Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
+            }
+            Err(error) => {
+                // Some file systems keep what they could reserve. What cannot be freed now is with
+                // the file.
+                let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                let _ = fallocate(&draft.file, punch, start, more);
+                Err(draft.fail(error.into()))
             }
         }
-        Ok(new)
+    }
+
+    /// Bytes that are reserved for it.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |draft| draft.room_bytes)
+    }
+
+    /// Use room that was reserved for the object at a path.
+    pub(crate) fn set_path(&mut self, path: &ObjectPath) {
+        self.draft().path = path.clone();
     }
 
     /// Write the next bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
-        self.bytes += bytes.len() as u64;
-        self.room.grow_to(self.bytes)?;
-        let result = self.file.write_all(bytes).and_then(|()| self.sums.add(bytes));
-        result.map_err(|error| self.fail(error))?;
-        self.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let draft = self.draft();
+        draft.bytes += bytes.len() as u64;
+        draft.room.grow_to(draft.bytes)?;
+        let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
+        result.map_err(|error| draft.fail(error))?;
+        draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
     /// Wait until all is on the disk, and put the checksums in their place.
     pub(crate) fn seal(&mut self) -> Result<(), RequestError> {
-        let result = self.try_seal();
-        self.status = Some(result.map_err(|error| self.fail(error))?);
+        let draft = self.draft();
+        draft.status = Some(draft.try_seal().map_err(|error| draft.fail(error))?);
         Ok(())
-    }
-
-    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
-        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        futimens(&self.file, &Timestamps { last_access, last_modification: unique_time() })?;
-        self.file.sync_all()?;
-        let status = ObjectStatus::of(&self.file.metadata()?);
-        self.sums.finish(status.id)?;
-        let place = self.disk.sums_path(status.id.inode);
-        let folder = place.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder)?;
-        fs::rename(&self.paths[1], &place)?;
-        File::open(folder)?.sync_all()?;
-        Ok(status)
     }
 
     /// Give it its name. Sealed objects only; `replaces`: whether an object of that name may be.
@@ -106,36 +148,74 @@ impl NewObject {
     /// # Errors
     /// With status 412 if there is one and it may not.
     pub(crate) fn name(mut self, replaces: bool) -> Result<ObjectStatus, RequestError> {
-        let Some(status) = self.status.clone() else {
-            return Err(self.fail(io::Error::other("it is not sealed")));
+        let draft = self.draft();
+        let Some(status) = draft.status.clone() else {
+            return Err(draft.fail(io::Error::other("it is not sealed")));
         };
-        let (path, disk) = (self.path.clone(), self.disk.clone());
-        let folder = disk.make_folder(&path, path.folder())?;
-        let result = rename(&disk, (CWD, self.paths[0].as_path()), (&folder, &path), replaces);
+        let folder = draft.disk.make_folder(&draft.path, draft.path.folder())?;
+        let from = draft.paths[0].as_path();
+        let result = rename(&draft.disk, (CWD, from), (&folder, &draft.path), replaces);
         // It may have its name although that may not be on the disk yet.
-        self.has_name = result.is_ok() || !self.paths[0].exists();
-        if self.has_name {
-            self.room.keep(self.bytes);
+        if (result.is_ok() || draft.has_name())
+            && let Some(mut draft) = self.0.take()
+        {
+            let _ = remove(&draft.paths[0]); // the first of two names, if the second step failed
+            draft.room.keep(draft.bytes);
         }
         result.map(|()| status)
+    }
+}
+
+impl Draft {
+    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
+        if self.room_bytes > self.bytes {
+            self.file.set_len(self.bytes)?; // frees the rest
+        }
+        let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
+        futimens(&self.file, &times)?;
+        self.file.sync_all()?;
+        let status = ObjectStatus::of(&self.file.metadata()?);
+        self.sums.finish(status.id)?;
+        let place = self.disk.sums_path(status.id.inode);
+        let folder = place.parent().unwrap_or(Path::new("/"));
+        make_own_folder(folder)?;
+        fs::rename(&self.paths[1], &place)?;
+        File::open(folder)?.sync_all()?;
+        Ok(status)
     }
 
     fn fail(&self, error: io::Error) -> RequestError {
         self.disk.fail(&self.path, error)
     }
+
+    /// Whether its file has a name besides ours, or instead of it: then it is an object.
+    fn has_name(&self) -> bool {
+        match self.file.metadata() {
+            Ok(status) => status.nlink() > 1 || status.nlink() == 1 && !self.paths[0].exists(),
+            Err(_) => true,
+        }
+    }
+
+    /// Remove what is there of it. What cannot be removed now is removed at the next start.
+    fn discard(self) {
+        // The file is still open, so its inode is no other's.
+        if !self.has_name()
+            && let Ok(status) = self.file.metadata()
+        {
+            let _ = remove(&self.disk.sums_path(status.ino()));
+        }
+        self.paths.iter().for_each(|path| drop(remove(path)));
+    }
 }
 
 impl Drop for NewObject {
     fn drop(&mut self) {
-        if self.has_name {
-            return;
+        let Some(draft) = self.0.take() else { return };
+        let disk = draft.disk.clone();
+        match disk.queue.is_here() {
+            true => draft.discard(),
+            false => disk.queue.run_later(move || draft.discard()),
         }
-        // Removed at the next start, if they cannot be now. The file is still open, so its inode is
-        // no other's.
-        if let Ok(metadata) = self.file.metadata() {
-            let _ = remove(&self.disk.sums_path(metadata.ino()));
-        }
-        self.paths.iter().for_each(|path| drop(remove(path)));
     }
 }
 
@@ -175,6 +255,28 @@ pub(crate) fn rename(
         old.forget(disk).map_err(|error| disk.fail(path, error))?;
     }
     sync_folder(folder).map_err(|error| disk.fail(path, error))
+}
+
+/// Set the time of a file to now: of two objects of one name the one that was named later counts.
+pub(crate) fn note_time(folder: &OwnedFd, path: &ObjectPath) -> io::Result<()> {
+    let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
+    Ok(utimensat(folder, path.name(), &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Take the name of an object, and keep the object in our folder.
+pub(crate) fn set_aside(disk: &Disk, path: &ObjectPath) -> Result<PathBuf, RequestError> {
+    let fail = |error: io::Error| disk.fail(path, error);
+    let place = disk.aside_path(random_number().map_err(fail)?);
+    let folder = disk.open_folder(path)?;
+    let folder = folder.ok_or_else(|| RequestError::NotFound { path: path.to_string() })?;
+    let old = OldFile::pin(&folder, path).map_err(|error| fail(error.into()))?;
+    renameat(&folder, path.name(), CWD, &place).map_err(|error| fail(error.into()))?;
+    sync_folder(&folder).map_err(fail)?;
+    if let Some(status) = old.and_then(|old| old.0.metadata().ok()) {
+        disk.release(status.len());
+    }
+    disk.counts.aside_objects.fetch_add(1, Ordering::Relaxed);
+    Ok(place)
 }
 
 /// Remove a file from a disk, with its checksums.
@@ -233,4 +335,86 @@ fn unique_time() -> Timespec {
         false => LAST.fetch_add(1, Ordering::Relaxed) + 1,
     };
     Timespec { tv_sec: (time / SECOND_NS) as i64, tv_nsec: (time % SECOND_NS) as _ }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object_file::{ObjectFile, Target};
+    use crate::start::disks;
+    use std::sync::mpsc::channel;
+    use tempfile::TempDir;
+
+    fn disk() -> (TempDir, Arc<Disk>) {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        (folder, disks.all[0].clone())
+    }
+
+    fn path() -> ObjectPath {
+        ObjectPath::parse("/a").unwrap()
+    }
+
+    fn new_files(folder: &TempDir) -> usize {
+        fs::read_dir(folder.path().join(".swathe/new")).unwrap().count()
+    }
+
+    #[test]
+    fn an_object_that_is_given_up_is_removed_by_a_thread_of_the_disk() {
+        let (folder, disk) = disk();
+        let new = NewObject::create(&disk, &path(), None).unwrap();
+        // All threads of the disk are at work, as on one that hangs.
+        let gates = (0..crate::disk_queue::THREADS).map(|_| {
+            let (gate, wait) = channel::<()>();
+            let (sender, is_running) = channel();
+            disk.queue.run_later(move || {
+                sender.send(()).unwrap();
+                let _ = wait.recv();
+            });
+            is_running.recv().unwrap();
+            gate
+        });
+        let gates: Vec<_> = gates.collect();
+        drop(new);
+        assert_eq!(new_files(&folder), 2);
+        drop(gates);
+        while new_files(&folder) > 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_object_with_a_second_name_keeps_its_checksums() {
+        let (folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        new.write(b"content").unwrap();
+        new.seal().unwrap();
+        // As a rename by two steps that failed between them.
+        fs::hard_link(&new.draft().paths[0], folder.path().join("a")).unwrap();
+        drop(new);
+        while new_files(&folder) > 0 {
+            std::thread::yield_now();
+        }
+        let Some(Target::Object(object)) = ObjectFile::open(&disk, &path()).unwrap() else {
+            panic!("expected an object");
+        };
+        assert!(object.is_verified());
+    }
+
+    #[test]
+    fn room_that_is_not_used_is_free_again() {
+        let (folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        if new.reserve(8 << 20).is_err() {
+            return; // this file system cannot
+        }
+        assert!(matches!(new.reserve(1 << 55), Err(RequestError::DiskFull { .. })));
+        assert_eq!(new.room_bytes(), 8 << 20);
+        new.write(b"content").unwrap();
+        new.seal().unwrap();
+        new.name(false).unwrap();
+        let status = fs::metadata(folder.path().join("a")).unwrap();
+        assert_eq!(status.len(), 7);
+        assert!(status.blocks() * 512 < 1 << 20, "{} blocks", status.blocks());
+    }
 }

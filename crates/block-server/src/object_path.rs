@@ -61,6 +61,11 @@ impl ObjectPath {
         Ok(ObjectPath { bytes: path, names_folder, is_part })
     }
 
+    /// The path of the root.
+    pub(crate) fn root() -> ObjectPath {
+        ObjectPath { bytes: Vec::new(), names_folder: true, is_part: false }
+    }
+
     /// The path of an entry of this folder.
     pub(crate) fn child(&self, name: &[u8]) -> ObjectPath {
         let mut bytes = self.bytes.clone();
@@ -68,7 +73,8 @@ impl ObjectPath {
             bytes.push(b'/');
         }
         bytes.extend_from_slice(name);
-        ObjectPath { bytes, names_folder: false, is_part: false }
+        let is_part = std::str::from_utf8(name).is_ok_and(is_part_name);
+        ObjectPath { bytes, names_folder: false, is_part }
     }
 
     pub(crate) fn as_path(&self) -> &Path {

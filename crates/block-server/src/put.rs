@@ -9,16 +9,21 @@ use crate::new_object::NewObject;
 use crate::object_file::PIECE_BYTES;
 use crate::object_path::ObjectPath;
 use crate::request_record::RequestRecord;
-use bytes::Bytes;
+use crate::rooms::RoomId;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::join;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_RANGE, HeaderMap, IF_NONE_MATCH};
+use hyper::header::{CONTENT_RANGE, HeaderMap, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use swathe_net::server::{Body, Pace, plain_answer};
 use tokio::time::timeout;
+
+/// Shorter frames of a body are copied: each keeps the buffer it came in.
+const SMALL_BYTES: usize = 64 << 10;
 
 /// Answer PUT.
 pub(crate) async fn put(
@@ -41,11 +46,17 @@ pub(crate) async fn put(
     let mut survey = disks.survey(record, &path).await;
     check(&mut survey, &headers, &path)?;
     let length = body.size_hint().exact();
-    let disk = choose(survey, &path, length, record).await?;
+    let (disk, mut object) = match RoomId::of(&headers)? {
+        Some(room) => use_room(disks, room, survey, &path, length, record).await?,
+        None => {
+            let disk = choose(survey, &path, length, record).await?;
+            let target = path.clone();
+            let create = disk.run(record, move |disk| NewObject::create(disk, &target, length));
+            let object = create.await?;
+            (disk, object)
+        }
+    };
     record.set_disk(&disk.name);
-    let target = path.clone();
-    let create = disk.run(record, move |disk| NewObject::create(disk, &target, length));
-    let mut object = create.await?;
     let mut pace = Pace::default();
     let mut pieces = receive(body, &mut pace, &path, record).await?;
     while !pieces.is_empty() {
@@ -80,10 +91,13 @@ fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<
         let text = format!("{path}: expected an object or nothing, found a folder");
         return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
     }
+    let has_condition = [IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE]
+        .iter()
+        .any(|name| headers.contains_key(name));
     let failure = match survey.object {
         Some(_) => None,
         // It may be on a disk that is missing.
-        None if headers.contains_key(IF_NONE_MATCH) || !survey.has_parent => survey.take_failure(),
+        None if has_condition || !survey.has_parent => survey.take_failure(),
         None => None,
     };
     if let Some(failure) = failure {
@@ -97,8 +111,39 @@ fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<
     Ok(())
 }
 
+/// An object in room that was reserved, and its disk.
+async fn use_room(
+    disks: &Disks,
+    room: RoomId,
+    survey: Survey,
+    path: &ObjectPath,
+    length: Option<u64>,
+    record: &RequestRecord,
+) -> Result<(Arc<Disk>, NewObject), RequestError> {
+    let disk = disks.rooms.disk(room)?;
+    match survey.object {
+        Some((other, _)) if !Arc::ptr_eq(&other, &disk) => {
+            let text = format!(
+                "{path}: it is on disk {}, and the room on disk {}; reserve room for its name",
+                other.name, disk.name
+            );
+            return Err(RequestError::refuse(StatusCode::CONFLICT, text));
+        }
+        _ => {}
+    }
+    let mut object = disks.rooms.take(room)?;
+    let target = path.clone();
+    let begin = move |_: &Arc<Disk>| {
+        object.set_path(&target);
+        object.reserve(length.unwrap_or(0))?;
+        Ok(object)
+    };
+    let object = disk.run(record, begin).await?;
+    Ok((disk, object))
+}
+
 /// The disk for an object: where it is, else the first in its order that has room.
-async fn choose(
+pub(crate) async fn choose(
     survey: Survey,
     path: &ObjectPath,
     length: Option<u64>,
@@ -126,14 +171,15 @@ async fn choose(
     Err(RequestError::DiskFull { disk: disk.clone(), why })
 }
 
-/// The next bytes of a body: about a piece; none at its end.
+/// The next bytes of a body: about a piece; none at its end. Small frames are copied into one buffer:
+/// a body in chunks of one byte takes no more memory than another.
 async fn receive(
     body: &mut Incoming,
     pace: &mut Pace,
     path: &ObjectPath,
     record: &RequestRecord,
 ) -> Result<Vec<Bytes>, RequestError> {
-    let (mut pieces, mut bytes) = (Vec::new(), 0);
+    let (mut pieces, mut bytes, mut small) = (Vec::new(), 0, BytesMut::new());
     while bytes < PIECE_BYTES {
         let start = Instant::now();
         let frame = match timeout(pace.limit(), body.frame()).await {
@@ -152,8 +198,18 @@ async fn receive(
             pace.add(start.elapsed(), data.len());
             record.count_body(data.len());
             bytes += data.len();
+            if data.len() < SMALL_BYTES {
+                small.extend_from_slice(&data);
+                continue;
+            }
+            if !small.is_empty() {
+                pieces.push(small.split().freeze());
+            }
             pieces.push(data);
         }
+    }
+    if !small.is_empty() {
+        pieces.push(small.freeze());
     }
     Ok(pieces)
 }
@@ -168,7 +224,11 @@ async fn commit(
     record: &RequestRecord,
 ) -> Result<(ObjectStatus, bool), RequestError> {
     let locks = disks.lock(&[&path]).await;
+    let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut survey = disks.survey(record, &path).await;
+    if !survey.older().is_empty() {
+        survey = disks.set_older_aside(&path).await?;
+    }
     check(&mut survey, headers, &path)?;
     if let Some((other, _)) = survey.object.as_ref().filter(|(other, _)| !Arc::ptr_eq(other, disk))
     {
@@ -176,6 +236,14 @@ async fn commit(
         return Err(RequestError::refuse(StatusCode::CONFLICT, text));
     }
     let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
-    let status = disk.run(record, move |_| (object.name(replaces), locks).0).await?;
+    let absences = disks.absences(&survey);
+    let name_locks = locks.clone();
+    let name = move |disk: &Arc<Disk>| {
+        let _locks = name_locks;
+        disk.note_absences(&absences)?;
+        object.name(replaces)
+    };
+    let status = disk.run(record, name).await?;
+    disks.look_again(&path, arrivals).await?;
     Ok((status, survey.object.is_none()))
 }

@@ -6,7 +6,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::{Method, StatusCode};
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use swathe_trace::{Ids, Level, event, is_on};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The methods that are counted each.
-pub(crate) const METHODS: [&str; 9] =
-    ["GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "PROPFIND", "OPTIONS", "other"];
+pub(crate) const METHODS: [&str; 10] =
+    ["GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "PROPFIND", "RESERVE", "OPTIONS", "other"];
 /// Classes of statuses: 1xx to 5xx.
 pub(crate) const CLASSES: usize = 5;
 
@@ -43,6 +43,8 @@ pub(crate) struct RequestRecord {
     body_bytes: AtomicU64,
     answer_bytes: AtomicU64,
     disk: Mutex<Option<Arc<str>>>,
+    /// Whether disks have begun to work for it.
+    is_under_way: AtomicBool,
     error: Mutex<Option<String>>,
     /// Its place among the requests that are answered.
     _room: Option<OwnedSemaphorePermit>,
@@ -67,6 +69,7 @@ impl RequestRecord {
             body_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
             disk: Mutex::default(),
+            is_under_way: AtomicBool::new(false),
             error: Mutex::default(),
             _room: room,
         })
@@ -79,6 +82,15 @@ impl RequestRecord {
 
     pub(crate) fn count_body(&self, bytes: usize) {
         self.body_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.is_under_way.load(Ordering::Relaxed)
+    }
+
+    /// Note that disks have begun to work for it.
+    pub(crate) fn set_under_way(&self) {
+        self.is_under_way.store(true, Ordering::Relaxed);
     }
 
     /// Note the disk that the object lies on.

@@ -1,7 +1,7 @@
 //! Requests and their answers.
 
 use crate::access::{Scope, Tokens};
-use crate::disks::Disks;
+use crate::disks::{Disks, REQUESTS};
 use crate::error::RequestError;
 use crate::folder::propfind;
 use crate::get::get;
@@ -10,6 +10,7 @@ use crate::names::{delete, make_folder, rename_object};
 use crate::object_path::{METRICS, ObjectPath};
 use crate::put::put;
 use crate::request_record::{RecordedBody, RequestCounts, RequestRecord};
+use crate::reserve::reserve;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -22,11 +23,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::server::{Body, Service, plain_answer};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Requests that are answered at a time; others are told to come again.
-const REQUESTS: usize = 256;
 /// Longest headers: 1024 ranges of large objects take half of it.
 const HEADER_BYTES: usize = 64 << 10;
 /// Longest body of requests but PUT.
@@ -35,20 +33,18 @@ const BODY_BYTES: usize = 64 << 10;
 const REST_BYTES: usize = 64 << 20;
 /// How long that may take.
 const REST: Duration = Duration::from_secs(10);
-const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, PROPFIND";
+const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, PROPFIND, RESERVE";
 
 /// Answers requests for what lies on disks.
 pub(crate) struct BlockService {
     pub(crate) disks: Arc<Disks>,
     tokens: Tokens,
     counts: Arc<RequestCounts>,
-    requests: Arc<Semaphore>,
 }
 
 impl BlockService {
-    pub(crate) fn new(disks: Disks, tokens: Tokens) -> BlockService {
-        let requests = Arc::new(Semaphore::new(REQUESTS));
-        BlockService { disks: Arc::new(disks), tokens, counts: Arc::default(), requests }
+    pub(crate) fn new(disks: Arc<Disks>, tokens: Tokens) -> BlockService {
+        BlockService { disks, tokens, counts: Arc::default() }
     }
 
     /// Check what needs no disk.
@@ -96,7 +92,7 @@ impl BlockService {
         }
         let is_head = method == Method::HEAD;
         if url_path == METRICS && (is_head || method == Method::GET) {
-            let page = metrics(&disks.all, &self.counts, record).await;
+            let page = metrics(disks, &self.counts, record).await;
             let mut response = plain_answer(StatusCode::OK, page);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4");
             response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -128,6 +124,7 @@ impl BlockService {
                 "DELETE" => delete(&disks, &headers, &path, &record).await,
                 "MKCOL" => make_folder(&disks, &path, &record).await,
                 "MOVE" => rename_object(&disks, &headers, &path, &record).await,
+                "RESERVE" => reserve(&disks, &headers, &path, &record).await,
                 name => Err(no_method(name)),
             }
         };
@@ -144,7 +141,7 @@ impl Service for BlockService {
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, mut body) = request.into_parts();
-        let room = self.requests.clone().try_acquire_owned().ok();
+        let room = self.disks.requests.clone().try_acquire_owned().ok();
         let is_busy = room.is_none();
         let record = RequestRecord::start(&self.counts, &head.method, head.uri.path(), room);
         let result = if is_busy {

@@ -1,15 +1,19 @@
 //! The start: which folders are the disks that they were, which are new, and which are missing.
 
-use crate::disk::{Disk, IDENTITY, free_and_total, own_path};
+use crate::disk::{Disk, DiskGroup};
 use crate::disks::Disks;
 use crate::error::StartError;
 use crate::identity::{Identity, Member, random_number};
+use crate::own_folder::{IDENTITY, free_and_total, lock_disk, own_path};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tokio::sync::Notify;
 
-/// The disks of a server: those in the folders, and those that they know and that are missing.
+/// The disks of a server: those in the folders, and those that they know, present or not. Nothing
+/// is changed on any of them before all that are present are locked.
 pub(crate) fn disks(
     folders: &[PathBuf],
     forget: &[PathBuf],
@@ -20,40 +24,38 @@ pub(crate) fn disks(
         paths.iter().map(absolute).collect()
     };
     let (folders, forget) = (all_absolute(folders)?, all_absolute(forget)?);
-    let mut identities = BTreeMap::new();
-    for folder in &folders {
-        let identity =
-            Identity::read(&own_path(folder, IDENTITY)).map_err(|why| fail(folder, why))?;
-        if let Some(identity) = identity
-            && let Some((other, _)) = identities.insert(identity.id, (folder, identity))
-        {
-            let why = format!("it is the same disk as {}, or a copy of it", other.display());
-            return Err(fail(folder, why));
-        }
-    }
+    let identities = present_disks(&folders, &forget)?;
     let mut members = known_members(&identities, &forget);
-    let mut present: Vec<(u64, Option<&Identity>)> =
-        identities.iter().map(|(&id, (_, identity))| (id, Some(identity))).collect();
+    let mut locks = BTreeMap::new();
+    for (&id, (folder, _)) in &identities {
+        locks.insert(id, lock_disk(folder).map_err(|why| fail(folder, why))?);
+    }
+    let mut new_ids = Vec::new();
     for folder in &folders {
         let is_known = members.values().any(|member| member.path == *folder);
         if !is_known {
             let member = new_member(folder, max_bytes)?;
-            present.push((member.id, None));
+            locks.insert(member.id, lock_disk(folder).map_err(|why| fail(folder, why))?);
+            new_ids.push(member.id);
             members.insert(member.id, member);
         }
     }
-    let list: Vec<Member> = members.values().cloned().collect();
-    for (id, last) in present {
-        let identity = Identity { id, members: list.clone() };
-        if last != Some(&identity) {
-            let path = &members[&id].path;
-            let file = own_path(path, IDENTITY);
-            let result = fs::create_dir_all(file.parent().unwrap_or(path));
-            result.and_then(|()| identity.write(&file)).map_err(|error| fail(path, error))?;
-        }
+    let list: Vec<Member> = members.into_values().collect();
+    for member in list.iter().filter(|member| new_ids.contains(&member.id)) {
+        let identity = Identity { id: member.id, members: list.clone() };
+        let result = identity.write(&own_path(&member.path, IDENTITY));
+        result.map_err(|error| fail(&member.path, error))?;
     }
-    let start = |member| Disk::start(member, max_bytes).map(Arc::new).map_err(StartError::Threads);
-    let disks = Disks::new(list.into_iter().map(start).collect::<Result<_, _>>()?);
+    let group = Arc::new(DiskGroup {
+        members: list.clone(),
+        arrivals: AtomicU64::new(0),
+        arrival: Notify::new(),
+    });
+    let start = |member: Member| {
+        let lock = locks.remove(&member.id);
+        Disk::start(member, max_bytes, lock, &group).map(Arc::new).map_err(StartError::Threads)
+    };
+    let disks = Disks::new(list.into_iter().map(start).collect::<Result<_, _>>()?, group.clone());
     let failures = disks.all.iter().map(|disk| disk.check_present().err());
     match failures.collect::<Option<Vec<_>>>() {
         Some(failures) => {
@@ -65,17 +67,49 @@ pub(crate) fn disks(
     }
 }
 
+/// Folders and identities of disks, by their ids.
+type Identities = BTreeMap<u64, (PathBuf, Identity)>;
+
+/// The disks in the folders; and those that they know, and that these know, where they were last.
+fn present_disks(folders: &[PathBuf], forget: &[PathBuf]) -> Result<Identities, StartError> {
+    let mut identities = Identities::new();
+    for folder in folders {
+        let identity =
+            Identity::read(&own_path(folder, IDENTITY)).map_err(|why| fail(folder, why))?;
+        if let Some(identity) = identity
+            && let Some((other, _)) = identities.insert(identity.id, (folder.clone(), identity))
+        {
+            let why = format!("it is the same disk as {}, or a copy of it", other.display());
+            return Err(fail(folder, why));
+        }
+    }
+    loop {
+        let all = known_members(&identities, forget);
+        let others = all.into_values().filter(|member| !identities.contains_key(&member.id));
+        let others: Identities = others
+            .filter_map(|member| match Identity::read(&own_path(&member.path, IDENTITY)) {
+                Ok(Some(identity)) if identity.id == member.id => {
+                    Some((member.id, (member.path, identity)))
+                }
+                // It is missing, and says so when it is used.
+                _ => None,
+            })
+            .collect();
+        if others.is_empty() {
+            return Ok(identities);
+        }
+        identities.extend(others);
+    }
+}
+
 /// The disks that the present ones know, but for those that are given up. The present ones are
 /// where they are now.
-fn known_members(
-    identities: &BTreeMap<u64, (&PathBuf, Identity)>,
-    forget: &[PathBuf],
-) -> BTreeMap<u64, Member> {
+fn known_members(identities: &Identities, forget: &[PathBuf]) -> BTreeMap<u64, Member> {
     let mut members = BTreeMap::new();
     for member in identities.values().flat_map(|(_, identity)| &identity.members) {
         match identities.get(&member.id) {
             Some((folder, _)) => {
-                let member = Member { path: (*folder).clone(), ..member.clone() };
+                let member = Member { path: folder.clone(), ..member.clone() };
                 members.insert(member.id, member);
             }
             None if forget.contains(&member.path) => {}
@@ -176,12 +210,42 @@ mod tests {
         assert!(start(&paths[..1], &[]).unwrap_err().contains("expected \"swathe disk 1\""));
     }
 
+    /// Names and bytes of all files below a folder, but for those of locks.
+    fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let content = |path: PathBuf| match path.is_dir() {
+            true => files(&path),
+            false => BTreeMap::from([(path.clone(), fs::read(path).unwrap())]),
+        };
+        entries.flat_map(content).collect()
+    }
+
     #[test]
-    fn a_disk_serves_one_server_at_a_time() {
-        let (_root, paths) = folders(&["a"]);
-        let first = disks(&paths, &[], None).unwrap();
-        assert!(start(&paths, &[]).unwrap_err().contains("another server uses it"));
+    fn a_second_server_changes_nothing() {
+        let (root, paths) = folders(&["a", "b", "new"]);
+        let first = disks(&paths[..2], &[], None).unwrap();
+        let before = files(root.path());
+        for second in [vec![0], vec![2, 1], vec![0, 2]] {
+            let second: Vec<PathBuf> =
+                second.into_iter().map(|at: usize| paths[at].clone()).collect();
+            assert!(start(&second, &[]).unwrap_err().contains("another server uses it"));
+            assert_eq!(files(root.path()), before);
+        }
         drop(first);
-        start(&paths, &[]).unwrap();
+        assert_eq!(start(&paths, &[]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn what_one_disk_knows_all_know() {
+        let (root, paths) = folders(&["a", "b", "c"]);
+        start(&paths[..2], &[]).unwrap();
+        let away = root.path().join("away");
+        fs::rename(&paths[0], &away).unwrap();
+        start(&paths[1..], &[]).unwrap();
+        fs::rename(&away, &paths[0]).unwrap();
+        // a knows b, and b knows c.
+        assert_eq!(start(&paths[..1], &[]), list(&[("a", true), ("b", true), ("c", true)]));
+        fs::rename(&paths[2], &away).unwrap();
+        assert_eq!(start(&paths[..1], &[]), list(&[("a", true), ("b", true), ("c", false)]));
     }
 }
