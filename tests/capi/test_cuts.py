@@ -57,6 +57,19 @@ def handle(library: Library, frame: Path) -> Iterator[int]:
     library.close(handle)
 
 
+def test_a_file_that_became_shorter_is_named(library: Library, frame: Path, tmp_path: Path) -> None:
+    """Cuts say it as reads do: what was expected, what was found, and that the file changed."""
+    handle, box = library.open(frame), numbers(30, 250, 50, 40)
+    library.call("cut_pixels", handle, None, box, TRIM, None, None, 0)  # reads the headers
+    os.truncate(frame, 4 * 2880)
+    text = fails(library, errno.ESTALE, "cut", handle, None, box, TRIM, tmp_path / "cut.fits")
+    assert "expected" in text
+    assert "found" in text
+    assert text.endswith("it changed since it was opened")
+    assert not (tmp_path / "cut.fits").exists()
+    library.close(handle)
+
+
 def test_a_cut_is_that_of_python(
     library: Library, handle: int, frame: Path, tmp_path: Path
 ) -> None:

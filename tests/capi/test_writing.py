@@ -7,6 +7,8 @@ import errno
 import json
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -111,8 +113,9 @@ def test_writers_are_not_read_or_moved(library: Library, tmp_path: Path) -> None
 def test_places_that_refuse_writers(library: Library, server: FileServer, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     fails(library, errno.ENOTSUP, "open", f"{server.url}/new", NEW | os.O_TRUNC)
-    # As mkdir(2) says it of a file in the place of a folder.
-    fails(library, errno.EEXIST, "open", tmp_path / "file" / "new", NEW | os.O_TRUNC)
+    for name in ("file/new", "file/below/new"):
+        fails(library, errno.ENOTDIR, "open", tmp_path / name, NEW | os.O_TRUNC)
+        fails(library, errno.ENOTDIR, "open", tmp_path / name, os.O_RDONLY)
     fails(library, errno.EISDIR, "open", tmp_path, NEW)
 
 
@@ -307,3 +310,28 @@ def test_a_program_that_ends_leaves_no_object(programs: Path, tmp_path: Path) ->
     for _ in range(2):
         subprocess.run([program, tmp_path / "object"], check=True)
         assert not (tmp_path / "object").exists()
+
+
+def test_a_server_that_hangs_up_ends_no_program(put_program: Path) -> None:
+    """Writing to a connection that was closed is an error, and no SIGPIPE."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener:
+        port = listener.getsockname()[1]
+
+        def hang_up() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    connection.recv(4096)
+                    linger = struct.pack("ii", 1, 0)  # closes with a reset
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        url = f"dav://127.0.0.1:{port}/new"
+        result = subprocess.run([put_program, url, "30000000"], capture_output=True, check=False)
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    assert result.returncode == 1, result
+    assert result.stderr

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    Layer, ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
     Stores, Version,
 };
 
@@ -144,6 +144,10 @@ impl Store for CachedStore {
         in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.inner.create(object, size, in_parts)
+    }
+
+    fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.inner.reserve(object, bytes)
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

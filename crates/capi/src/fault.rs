@@ -27,9 +27,16 @@ impl Fault {
 
 fn errno_of_io(error: &io::Error) -> c_int {
     match error.kind() {
-        // One of the sort that no system call reports: another process writes the file.
+        // Of the sort that no system call reports: another process writes the file, or a server says
+        // so.
         io::ErrorKind::ResourceBusy => libc::EBUSY,
-        _ => error.raw_os_error().unwrap_or(libc::EIO),
+        kind => error.raw_os_error().unwrap_or(match kind {
+            io::ErrorKind::StorageFull => libc::ENOSPC,
+            io::ErrorKind::QuotaExceeded => libc::EDQUOT,
+            io::ErrorKind::FileTooLarge => libc::EFBIG,
+            io::ErrorKind::NotADirectory => libc::ENOTDIR,
+            _ => libc::EIO,
+        }),
     }
 }
 
@@ -117,6 +124,8 @@ mod tests {
     fn errors_of_stores_are_those_of_files() {
         let (why, version) = (String::new(), String::new());
         let full = io::Error::from_raw_os_error(libc::ENOSPC);
+        let said_by_server = io::Error::new(io::ErrorKind::StorageFull, "h answered 507");
+        let through_a_file = io::Error::from_raw_os_error(libc::ENOTDIR);
         let errors = [
             (StoreError::NotFound { url: url(), why: why.clone() }, libc::ENOENT),
             (StoreError::Forbidden { url: url(), why: why.clone() }, libc::EACCES),
@@ -126,6 +135,8 @@ mod tests {
             (StoreError::Network { url: url(), why }, libc::EIO),
             (StoreError::Io { url: url(), source: full }, libc::ENOSPC),
             (StoreError::Io { url: url(), source: io::ErrorKind::Other.into() }, libc::EIO),
+            (StoreError::Io { url: url(), source: said_by_server }, libc::ENOSPC),
+            (StoreError::Io { url: url(), source: through_a_file }, libc::ENOTDIR),
         ];
         for (error, errno) in errors {
             let text = error.to_string();

@@ -6,7 +6,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use std::os::unix::fs::MetadataExt;
 use swathe_array::Region;
-use swathe_engine::{Cancel, Cutout, Mode, Object, Selector, Template};
+use swathe_engine::{Cancel, Cutout, Mode, Selector, Template};
 use swathe_plan::Objective;
 
 /// A box of an image: the first pixel on NAXIS1 and NAXIS2, from 0, then width and height; and all
@@ -78,7 +78,8 @@ impl ImageBox<'_> {
     /// The shape of the cutout, without its pixels.
     pub(crate) fn shape(&self, reader: &Reader) -> Result<CutoutShape, Fault> {
         let object = reader.object()?;
-        let template = object.template(&selector_of(self.hdu)?)?;
+        let template = object.template(&selector_of(self.hdu)?);
+        let template = template.map_err(|error| reader.engine_fault(error))?;
         let region = self.region(&template)?;
         let (url, hdu) = (template.url.clone(), template.hdu);
         let fail = |source| {
@@ -94,12 +95,14 @@ impl ImageBox<'_> {
         shape_of(&template, region)
     }
 
-    fn cut(&self, object: &Object) -> Result<Cutout, Fault> {
-        let selector = selector_of(self.hdu)?;
-        let template = object.template(&selector)?;
+    fn cut(&self, reader: &Reader) -> Result<Cutout, Fault> {
+        let fail = |error| reader.engine_fault(error);
+        let (object, selector) = (reader.object()?, selector_of(self.hdu)?);
+        let template = object.template(&selector).map_err(fail)?;
         let region = self.region(&template)?;
         let (objective, cancel) = (Objective::Auto, Cancel::default());
-        Ok(swathe_engine::cut(object, &selector, &region, self.mode, None, objective, &cancel)?)
+        swathe_engine::cut(&object, &selector, &region, self.mode, None, objective, &cancel)
+            .map_err(fail)
     }
 
     /// Cut to a FITS file: a path, or an object of a store.
@@ -113,8 +116,7 @@ impl ImageBox<'_> {
             let text = format!("{to}: expected another file than the one that is read");
             return Err(Fault::invalid(text));
         }
-        let object = reader.object()?;
-        let cutout = self.cut(&object)?;
+        let cutout = self.cut(reader)?;
         let mut writer = Writer::open(to, libc::O_WRONLY | libc::O_CREAT | truncation(replaces))?;
         writer.write(&cutout.file)?;
         writer.close()
@@ -123,8 +125,7 @@ impl ImageBox<'_> {
     /// Cut into memory of at least as many bytes as the shape says: pixels as they are stored,
     /// before BSCALE and BZERO, in the byte order of this machine.
     pub(crate) fn fill(&self, reader: &Reader, buffer: &mut [u8]) -> Result<CutoutShape, Fault> {
-        let object = reader.object()?;
-        let cutout = self.cut(&object)?;
+        let cutout = self.cut(reader)?;
         let shape = shape_of(&cutout.template, cutout.region.clone())?;
         let pixel_bytes = shape.bitpix.unsigned_abs() as usize / 8;
         let buffer = buffer.get_mut(..shape.bytes).ok_or_else(|| too_small(&shape))?;

@@ -43,7 +43,7 @@ const WAYS: &str = "O_RDONLY, or O_WRONLY with O_CREAT, O_TRUNC or both, and O_E
 /// O_TRUNC: an object that exists is an error (EEXIST). O_CLOEXEC is accepted.
 ///
 /// Returns a handle for the calls below, which is no descriptor of a file.
-/// Errors: ENOENT, EACCES, EEXIST, EISDIR, EINVAL (flags), ENOTSUP, EIO, EMFILE.
+/// Errors: ENOENT, EACCES, EEXIST, EISDIR, ENOTDIR, EINVAL (flags), ENOTSUP, EIO, EMFILE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_open(url: *const c_char, flags: c_int) -> c_int {
     guard(|| {
@@ -212,10 +212,11 @@ pub extern "C" fn sw_lseek(handle: c_int, offset: i64, whence: c_int) -> i64 {
     })
 }
 
-/// Reserve room for `bytes` bytes in all, before the object is written or meanwhile. Closing it
-/// frees the room that it did not use.
+/// Reserve room for `bytes` bytes in all, before the object is written or meanwhile: in a folder, on a
+/// block server, or on all servers of a striped store. Closing it frees the room that it did not use.
 ///
-/// Returns 0. Errors: ENOSPC; ENOTSUP if its store cannot; EBADF, EINVAL.
+/// Returns 0. Errors: ENOSPC, of a striped store with the name of the server; ENOTSUP if its store, or
+/// a server of it, cannot; EBADF, EINVAL, EACCES, EIO. After an error there is what was there before.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_alloc(handle: c_int, bytes: i64) -> c_int {
     guard(|| {

@@ -3,9 +3,10 @@
 use crate::fault::Fault;
 use crate::known_stores::known_stores;
 use libc::c_int;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use swathe_engine::{Cancel, Object};
+use swathe_engine::{Cancel, EngineError, Object};
 use swathe_store_api::{Source, StoreError, Stores};
 
 /// An open object, read by any number of threads.
@@ -42,10 +43,8 @@ impl Reader {
         ranges: &[Range<u64>],
         buffers: &mut [&mut [u8]],
     ) -> Result<(), Fault> {
-        swathe_engine::read_ranges(&*self.source, ranges, buffers).map_err(|error| match error {
-            swathe_engine::EngineError::Store(error) => self.read_fault(error),
-            error => error.into(),
-        })
+        swathe_engine::read_ranges(&*self.source, ranges, buffers)
+            .map_err(|error| self.engine_fault(error))
     }
 
     /// The object as one that holds images. Its headers are read once.
@@ -56,8 +55,17 @@ impl Reader {
         }
         let name = self.stores.is_named(&self.name).then(|| self.name.clone());
         let source = self.source.clone();
-        let new = Object::of_source(source, name, &self.stores, Cancel::default())?;
+        let new = Object::of_source(source, name, &self.stores, Cancel::default());
+        let new = new.map_err(|error| self.engine_fault(error))?;
         Ok(object.insert(Arc::new(new)).clone())
+    }
+
+    /// The error of a read or a cut.
+    pub(crate) fn engine_fault(&self, error: EngineError) -> Fault {
+        match error {
+            EngineError::Store(error) => self.read_fault(error),
+            error => error.into(),
+        }
     }
 
     /// A file that is shorter than when it was opened was changed.
@@ -71,12 +79,20 @@ impl Reader {
     }
 }
 
-/// The error of opening an object. A folder is one of its own.
+/// The error of opening an object. A folder, and a file in the place of one, are of their own.
 pub(crate) fn open_fault(stores: &Stores, name: &str, error: StoreError) -> Fault {
     let is_folder = || stores.file_of(name).is_some_and(|path| path.is_dir());
+    let is_through_file = || {
+        let status = stores.file_of(name).map(|path| path.metadata());
+        matches!(status, Some(Err(error)) if error.kind() == ErrorKind::NotADirectory)
+    };
     match error {
         StoreError::Unsupported { .. } if is_folder() => {
             Fault::new(libc::EISDIR, error.to_string())
+        }
+        StoreError::NotFound { ref url, .. } if is_through_file() => {
+            let text = format!("{url}: expected a folder in its path, found a file");
+            Fault::new(libc::ENOTDIR, text)
         }
         error => error.into(),
     }

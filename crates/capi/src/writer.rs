@@ -4,11 +4,14 @@ use crate::fault::Fault;
 use crate::known_stores::known_stores;
 use crate::reader::open_fault;
 use libc::c_int;
+use std::fs::File;
 use std::io::Write;
 use std::mem;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use swathe_store::{Copies, CopyOrder, MOST_PARTS, ObjectWriter, PART_BYTES};
-use swathe_store_api::{StoreError, Stores};
+use swathe_store_api::{Room, StoreError, Stores};
 use tempfile::NamedTempFile;
 
 /// While a whole object is sent, how often to look whether it is there.
@@ -26,6 +29,8 @@ pub(crate) struct Writer {
     parts: u64,
     bytes: u64,
     target: Target,
+    /// Room for the whole object, on servers.
+    room: Option<Box<dyn Room>>,
     /// Once a write has failed, nothing more is written.
     failure: Option<Fault>,
 }
@@ -67,6 +72,7 @@ impl Writer {
             parts: 0,
             bytes: 0,
             target: Target::Nowhere,
+            room: None,
             failure: None,
             stores,
         };
@@ -106,16 +112,31 @@ impl Writer {
 
     /// Reserve room for `bytes` bytes in all.
     pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), Fault> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if self.stores.locate(&self.name).0.takes_any_size()
+            && matches!(self.target, Target::Nowhere)
+        {
+            self.begin()?;
+        }
+        if let Target::Store(writer) = &mut self.target {
+            return Ok(writer.reserve(bytes)?);
+        }
+        match &mut self.room {
+            Some(room) => room.grow(bytes)?,
+            room => *room = Some(self.stores.reserve(&self.name, bytes)?),
+        }
+        if bytes <= PART_BYTES {
+            return Ok(());
+        }
         if matches!(self.target, Target::Nowhere) {
             self.begin()?;
         }
-        match &mut self.target {
-            Target::Store(writer) => Ok(writer.reserve(bytes)?),
-            _ => {
-                let url = self.stores.display_name(&self.name);
-                let why = "its store cannot reserve room".to_string();
-                Err(StoreError::Unsupported { url, why }.into())
-            }
+        // It waits in this file until its size is known.
+        match &self.target {
+            Target::File(file) => reserve_file(file.as_file(), bytes),
+            _ => Ok(()),
         }
     }
 
@@ -129,8 +150,11 @@ impl Writer {
             Target::Store(writer) => *writer,
             Target::File(file) => return self.send(file, &part),
             Target::Nowhere => {
-                let size = part.len() as u64;
-                ObjectWriter::create(&self.stores, &self.name, size, false, PART_BYTES)?
+                let (stores, name, size) = (&self.stores, &self.name, part.len() as u64);
+                match self.room.take() {
+                    Some(room) => ObjectWriter::fill(stores, name, room, size, PART_BYTES)?,
+                    None => ObjectWriter::create(stores, name, size, false, PART_BYTES)?,
+                }
             }
         };
         if !part.is_empty() {
@@ -177,9 +201,24 @@ impl Writer {
     }
 
     /// Send a file with the rest of the object to its store.
-    fn send(&self, mut file: NamedTempFile, rest: &[u8]) -> Result<(), Fault> {
-        file.write_all(rest)
-            .map_err(|error| file_fault("cannot write to the folder for temporary files", error))?;
+    fn send(&mut self, mut file: NamedTempFile, rest: &[u8]) -> Result<(), Fault> {
+        let fail = |error| file_fault("cannot write to the folder for temporary files", error);
+        file.write_all(rest).map_err(fail)?;
+        if let Some(room) = self.room.take() {
+            let (stores, name, size) = (&self.stores, &self.name, self.bytes);
+            let mut writer = ObjectWriter::fill(stores, name, room, size, PART_BYTES)?;
+            let mut at = 0;
+            while at < size {
+                let mut part = vec![0; (size - at).min(PART_BYTES) as usize];
+                file.as_file().read_exact_at(&mut part, at).map_err(|error| {
+                    file_fault("cannot read from the folder for temporary files", error)
+                })?;
+                at += part.len() as u64;
+                writer.write(part.into())?;
+            }
+            writer.finish(self.replaces)?.verify(|| false)?;
+            return Ok(());
+        }
         let from = file.path().display().to_string();
         let (to, replaces) = (self.name.clone(), self.replaces);
         let order = CopyOrder { from, version: None, to, replaces };
@@ -190,6 +229,19 @@ impl Writer {
             }
         }
         Ok(())
+    }
+}
+
+/// Reserve room in a file whose length stays.
+fn reserve_file(file: &File, bytes: u64) -> Result<(), Fault> {
+    let length = i64::try_from(bytes).unwrap_or(i64::MAX);
+    // SAFETY: a descriptor that is open, and numbers.
+    let result = unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, length) };
+    let error = std::io::Error::last_os_error();
+    match (result, error.raw_os_error()) {
+        // A file system that cannot takes the bytes without.
+        (0, _) | (_, Some(libc::EOPNOTSUPP)) => Ok(()),
+        _ => Err(file_fault("cannot reserve room in the folder for temporary files", error)),
     }
 }
 
@@ -213,5 +265,80 @@ fn check_existence(
         }
         Err(StoreError::NotFound { .. }) if creates => Ok(()),
         Err(error) => Err(open_fault(stores, name, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+    use swathe_store_api::{Failure, ObjectName, PartSums, Sink, Source, Store, StoreSettings};
+
+    /// A store whose sinks panic.
+    #[derive(Debug)]
+    struct PanicStore(StoreSettings);
+
+    struct PanicSink;
+
+    impl Sink for PanicSink {
+        fn write(&mut self, _part: Bytes) -> Result<(), Failure> {
+            panic!("on purpose")
+        }
+
+        fn finish(self: Box<Self>, _: &PartSums, _: u64, _: bool) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn is_verified(&self) -> bool {
+            true
+        }
+    }
+
+    impl Store for PanicStore {
+        fn settings(&self) -> &StoreSettings {
+            &self.0
+        }
+
+        fn object_key(&self, url: &str) -> String {
+            url.into()
+        }
+
+        fn url_of(&self, path: &str) -> String {
+            path.into()
+        }
+
+        fn display_url(&self, url: &str) -> String {
+            url.into()
+        }
+
+        fn is_writable(&self) -> bool {
+            true
+        }
+
+        fn takes_any_size(&self) -> bool {
+            true
+        }
+
+        fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+            Err(StoreError::NotFound { url: object.url.into(), why: String::new() })
+        }
+
+        fn create(&self, _: ObjectName<'_>, _: u64, _: bool) -> Result<Box<dyn Sink>, StoreError> {
+            Ok(Box::new(PanicSink))
+        }
+    }
+
+    #[test]
+    fn a_close_after_a_panic_in_a_write_is_an_error() {
+        let stores = Stores::new(Vec::new(), |settings| Arc::new(PanicStore(settings)));
+        let mut writer = Writer::create(stores, "s:a", true).expect("begun");
+        let part = vec![0; PART_BYTES as usize];
+        catch_unwind(AssertUnwindSafe(|| writer.write(&part))).expect_err("a panic");
+        let fault = writer.write(b"more").expect_err("nothing more is written");
+        assert_eq!((fault.errno, fault.text.as_str()), (libc::EIO, "writing it was interrupted"));
+        assert_eq!(writer.reserve(1).expect_err("nor reserved").errno, libc::EIO);
+        assert_eq!(writer.close().expect_err("it is not whole").errno, libc::EIO);
     }
 }

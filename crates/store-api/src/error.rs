@@ -100,6 +100,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether there is no room for what was to be written.
+    pub fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let StoreError::Io { source, .. } = self else { return false };
+        matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+    }
+
     /// The error for what the operating system said about a local file.
     pub fn from_io(url: &str, source: std::io::Error) -> StoreError {
         let url = url.to_string();

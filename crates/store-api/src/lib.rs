@@ -29,6 +29,6 @@ pub use part_name::{is_part_name, part_name};
 pub use part_sums::PartSums;
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
-pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
+pub use store::{ObjectName, Room, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};
 pub use timing::{MultiplexTiming, RequestTiming, VectorTiming, measure_reads};

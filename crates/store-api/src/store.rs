@@ -163,6 +163,15 @@ pub trait Store: Debug + Send + Sync {
         Err(cannot_write(object.url))
     }
 
+    /// Reserve room for an object of `bytes` bytes, before it is written.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] if the store cannot; [`StoreError::Io`] if there is not so much.
+    fn reserve(&self, object: ObjectName<'_>, _bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        let url = self.display_url(object.url);
+        Err(StoreError::Unsupported { url, why: "its store cannot reserve room".into() })
+    }
+
     /// Remove an object.
     ///
     /// # Errors
@@ -220,4 +229,25 @@ pub trait Sink: Send {
     fn is_verified(&self) -> bool {
         false
     }
+}
+
+/// Room that is reserved. Dropped, it is free again; so it is a while after its process ended.
+pub trait Room: Send {
+    /// Reserve room for `bytes` bytes in all. After an error there is what was there before.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if there is not so much; else as writing has it.
+    fn grow(&mut self, bytes: u64) -> Result<(), StoreError>;
+
+    /// Begin to write an object in it, as [`Store::create`]. What the object
+    /// does not fill is free when it is finished.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    fn fill(
+        self: Box<Self>,
+        object: ObjectName<'_>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError>;
 }

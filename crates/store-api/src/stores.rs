@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::listing::{ListOptions, Listing};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
-use crate::store::{ObjectName, Sink, Store};
+use crate::store::{ObjectName, Room, Sink, Store};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -232,6 +232,28 @@ impl Stores {
         in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.at(object, |store, name| store.create(name, size, in_parts))
+    }
+
+    /// Reserve room for an object; see [`Store::reserve`].
+    ///
+    /// # Errors
+    /// As [`Store::reserve`].
+    pub fn reserve(&self, object: &str, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.at(object, |store, name| store.reserve(name, bytes))
+    }
+
+    /// Begin to write an object in room that was reserved; see [`Room::fill`].
+    ///
+    /// # Errors
+    /// As [`Room::fill`].
+    pub fn fill(
+        &self,
+        object: &str,
+        room: Box<dyn Room>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        self.at(object, |_, name| room.fill(name, size, in_parts))
     }
 
     /// Remove an object, if it exists.

@@ -9,6 +9,7 @@ mod copy;
 mod folder_walk;
 mod local;
 mod local_listing;
+mod local_room;
 mod local_store;
 mod object_writer;
 mod open;

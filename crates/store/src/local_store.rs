@@ -3,6 +3,7 @@
 use crate::folder_walk::FolderWalk;
 use crate::local::LocalFile;
 use crate::local_listing::{LocalFolders, start_of};
+use crate::local_room::LocalRoom;
 use crate::place::Place;
 use crate::redact::percent_decode;
 use crate::store_folders::StoreFolders;
@@ -10,11 +11,11 @@ use crate::write::NewFile;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
 };
 
 /// A folder of this machine; without a name, all files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LocalStore {
     settings: StoreSettings,
 }
@@ -108,6 +109,12 @@ impl Store for LocalStore {
         _in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         Ok(Box::new(NewFile::create(&self.place(object)?)?))
+    }
+
+    fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        let store = self.clone();
+        let place_of = Box::new(move |object: ObjectName<'_>| store.place(object));
+        Ok(Box::new(LocalRoom::create(&self.place(object)?, bytes, place_of)?))
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

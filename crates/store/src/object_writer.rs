@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use std::ops::Range;
-use swathe_store_api::{Failure, PartSums, Sink, StoreError, Stores, Version};
+use swathe_store_api::{Failure, PartSums, Room, Sink, StoreError, Stores, Version};
 
 /// Objects are moved in parts of this size: a bucket of Amazon's wants at least 5 MiB.
 pub const PART_BYTES: u64 = 8 << 20;
@@ -36,9 +36,27 @@ impl ObjectWriter {
         in_parts: bool,
         part_bytes: u64,
     ) -> Result<ObjectWriter, StoreError> {
-        let sink = stores.create(object, size, in_parts)?;
+        Ok(ObjectWriter::new(stores, object, stores.create(object, size, in_parts)?, part_bytes))
+    }
+
+    /// The same, in room that was reserved.
+    ///
+    /// # Errors
+    /// As [`Stores::fill`].
+    pub fn fill(
+        stores: &Stores,
+        object: &str,
+        room: Box<dyn Room>,
+        size: u64,
+        part_bytes: u64,
+    ) -> Result<ObjectWriter, StoreError> {
+        let sink = stores.fill(object, room, size, size > part_bytes)?;
+        Ok(ObjectWriter::new(stores, object, sink, part_bytes))
+    }
+
+    fn new(stores: &Stores, object: &str, sink: Box<dyn Sink>, part_bytes: u64) -> ObjectWriter {
         let (stores, object, sums) = (stores.clone(), object.to_string(), PartSums::default());
-        Ok(ObjectWriter { stores, object, sink, sums, part_bytes, bytes: 0 })
+        ObjectWriter { stores, object, sink, sums, part_bytes, bytes: 0 }
     }
 
     /// Write the next part; all but the last have the same size.

@@ -4,6 +4,7 @@ use crate::store_folders::{self, Refusal, StoreFolders};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use swathe_store_api::StoreError;
@@ -66,7 +67,14 @@ impl Place {
             None => store_folders::make_folder(parent(&self.path)),
             Some(confines) => confines.folders.make_folder(parent(&confines.path)),
         };
-        Ok((folder.map_err(|refusal| self.error(refusal))?, self.name()?))
+        let folder = folder.map_err(|refusal| match refusal {
+            // Nothing is missing: a file is where a folder should be.
+            Refusal::Io(source) if source.kind() == ErrorKind::NotADirectory => {
+                StoreError::Io { url: self.url.clone(), source }
+            }
+            refusal => self.error(refusal),
+        })?;
+        Ok((folder, self.name()?))
     }
 
     /// Remove the file, or the link.

@@ -31,6 +31,7 @@ mod vector_request;
 mod webdav;
 mod webdav_listing;
 mod webdav_put;
+mod webdav_room;
 
 pub(crate) use bucket::{BucketStore, Cloud};
 pub(crate) use http_store::HttpStore;

@@ -9,6 +9,7 @@
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
@@ -74,7 +75,7 @@ impl StoreFolders {
         }
     }
 
-    /// Open the folder at `path`; missing folders are created.
+    /// Open the folder at `path`; missing folders are created, and their names are on the disk then.
     ///
     /// # Errors
     /// As [`StoreFolders::open`].
@@ -87,12 +88,16 @@ impl StoreFolders {
             if path.components().any(|part| part == Component::ParentDir) {
                 return Err(error.into());
             }
-            std::fs::create_dir_all(&self.root)?;
+            make_folders(&self.root)?;
             return self.open(path, FOLDER);
         };
         let parent = self.make_folder(path.parent().unwrap_or(Path::new("")))?;
         match mkdirat(&parent, name, FOLDER_MODE) {
-            Ok(()) | Err(Errno::EXIST) => self.open(path, FOLDER),
+            Ok(()) => {
+                sync(&parent)?;
+                self.open(path, FOLDER)
+            }
+            Err(Errno::EXIST) => self.open(path, FOLDER),
             Err(error) => Err(error.into()),
         }
     }
@@ -170,23 +175,49 @@ fn below(_root: &Path, _path: &Path, _flags: OFlags) -> rustix::io::Result<Owned
 }
 
 /// Whether the folder holds this very file under a name.
-pub(crate) fn holds(folder: &OwnedFd, name: &str, file: &std::fs::File) -> io::Result<bool> {
+pub(crate) fn holds(folder: &OwnedFd, name: &str, file: &File) -> io::Result<bool> {
     let ours = rustix::fs::fstat(file)?;
     let existing = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     Ok(existing
         .is_ok_and(|existing| (existing.st_dev, existing.st_ino) == (ours.st_dev, ours.st_ino)))
 }
 
-/// A folder by its path; missing folders are created.
+/// A folder by its path; missing folders are created, and their names are on the disk then.
 pub(crate) fn make_folder(path: &Path) -> Result<OwnedFd, Refusal> {
-    std::fs::create_dir_all(path)?;
+    make_folders(path)?;
     Ok(open(path, FOLDER, Mode::empty())?)
+}
+
+fn make_folders(path: &Path) -> io::Result<()> {
+    match std::fs::create_dir(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let Some(parent) = path.parent().filter(|parent| parent.file_name().is_some()) else {
+                return Err(error);
+            };
+            make_folders(parent)?;
+            return make_folders(path);
+        }
+        Err(_) if path.is_dir() => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Errno::NOTDIR.into());
+        }
+        Err(error) => return Err(error),
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync(&open(parent.unwrap_or(Path::new(".")), FOLDER, Mode::empty())?)
+}
+
+/// Wait until the names in a folder are on the disk.
+pub(crate) fn sync(folder: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, File};
+    use std::fs;
     use std::io::Read;
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -271,6 +302,19 @@ mod tests {
         let missing = StoreFolders::new(folder.path().join("a/b"), Vec::new());
         missing.make_folder(Path::new("c")).unwrap();
         assert!(folder.path().join("a/b/c").is_dir());
+    }
+
+    #[test]
+    fn no_folder_is_made_through_a_file() {
+        let (folder, store) = folders();
+        let is_no_folder = |refusal: Refusal| matches!(refusal, Refusal::Io(error) if error.kind() == io::ErrorKind::NotADirectory);
+        for path in ["deep/file", "deep/file/new", "deep/file/new/newer"] {
+            assert!(is_no_folder(store.make_folder(Path::new(path)).unwrap_err()), "{path}");
+            let path = folder.path().join("store").join(path);
+            assert!(is_no_folder(make_folder(&path).unwrap_err()), "{path:?}");
+        }
+        make_folder(&folder.path().join("store/free/new")).unwrap();
+        assert!(folder.path().join("store/free/new").is_dir());
     }
 
     /// Somebody swaps a folder, and a file, for links that lead out, and back.

@@ -4,8 +4,8 @@ use crate::place::Place;
 use crate::store_folders;
 use bytes::Bytes;
 use rustix::fs::{
-    AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, linkat, open, openat, renameat,
-    renameat_with, unlinkat,
+    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, linkat, open, openat,
+    renameat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use swathe_store_api::{Failure, PartSums, Sink, StoreError, part_name};
 
@@ -99,6 +99,28 @@ impl NewFile {
         Ok(NewFile { file, folder, name, part_name, url, bytes: 0, room: 0, is_finished: false })
     }
 
+    /// A file in room that was reserved: one without a name, of `room` bytes.
+    pub(crate) fn in_room(place: &Place, file: File, room: u64) -> Result<NewFile, StoreError> {
+        let url = place.url.clone();
+        let fail = |error: io::Error| StoreError::from_io(&url, error);
+        let (folder, name) = place.make_folder()?;
+        let part_name = part_name(&name.to_string_lossy());
+        file.lock().map_err(fail)?;
+        let link = || {
+            let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+            linkat(CWD, from, &folder, &part_name, AtFlags::SYMLINK_FOLLOW)
+        };
+        match link() {
+            Err(Errno::EXIST) => {
+                // One that was left behind, unless another process is writing it.
+                drop(NewFile::create(place)?);
+                link().map_err(|error| fail(error.into()))?;
+            }
+            result => result.map_err(|error| fail(error.into()))?,
+        }
+        Ok(NewFile { file, folder, name, part_name, url, bytes: 0, room, is_finished: false })
+    }
+
     fn name(&mut self, sums: &PartSums, part_bytes: u64, replaces: bool) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         if self.room > self.bytes {
@@ -122,7 +144,7 @@ impl NewFile {
             result => result.map_err(|error| fail(error.into()))?,
         }
         self.is_finished = true;
-        let result = sync(&self.folder);
+        let result = store_folders::sync(&self.folder);
         result.map_err(|error| StoreError::from_io(&self.url, error))
     }
 }
@@ -191,11 +213,6 @@ impl Sink for NewFile {
 fn open_part(folder: &OwnedFd, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o666))?))
-}
-
-fn sync(folder: &OwnedFd) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
 }
 
 impl Drop for NewFile {

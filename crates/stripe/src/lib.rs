@@ -24,6 +24,7 @@ mod reports;
 mod server;
 mod shards;
 mod striped_read;
+mod striped_room;
 mod striped_sink;
 mod striped_source;
 mod striped_store;

@@ -41,6 +41,11 @@ pub(crate) fn part_path(path: &str, generation: &Generation, size: u64, part: u3
     format!("{path}{SUFFIX}.{generation}.{size}.{part}")
 }
 
+/// A path beside the parts, for room that is reserved: nothing is written under it.
+pub(crate) fn room_path(path: &str) -> String {
+    format!("{path}{SUFFIX}.room")
+}
+
 /// What a file is, by its path.
 pub(crate) fn kind_of(path: &str) -> FileKind {
     if let Some(object) = path.strip_suffix(SUFFIX) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use swathe_store::{MOST_PARTS, PART_BYTES};
-use swathe_store_api::{Failure, Interrupt, StoreError, Version};
+use swathe_store_api::{Failure, Interrupt, Room, StoreError, Version};
 use swathe_trace::Scope;
 
 /// Blocks that wait to be written.
@@ -19,11 +19,12 @@ pub(crate) struct PartWriter {
 }
 
 impl PartWriter {
-    /// Begin to write `size` bytes to a path of a server.
+    /// Begin to write `size` bytes to a path of a server, perhaps in room that was reserved.
     pub(crate) fn start(
         server: Arc<Server>,
         path: String,
         size: u64,
+        room: Option<Box<dyn Room>>,
     ) -> Result<PartWriter, StoreError> {
         let (sender, receiver) = sync_channel(QUEUE);
         let (scope, interrupt) = (Scope::current(), Interrupt::current());
@@ -31,7 +32,7 @@ impl PartWriter {
         let work = move || {
             scope.enter();
             interrupt.enter();
-            write(&server, &path, size, &receiver)
+            write(&server, &path, size, room, &receiver)
         };
         let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(work);
         let thread = thread.map_err(|source| StoreError::Io { url, source })?;
@@ -74,10 +75,14 @@ fn write(
     server: &Server,
     path: &str,
     size: u64,
+    room: Option<Box<dyn Room>>,
     blocks: &Receiver<Bytes>,
 ) -> Result<Version, Failure> {
     let write_bytes = PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20));
-    let mut writer = server.write(path, size, write_bytes)?;
+    let mut writer = match room {
+        Some(room) => server.fill(room, path, size, write_bytes)?,
+        None => server.write(path, size, write_bytes)?,
+    };
     let (mut waiting, mut count) = (BytesMut::new(), 0);
     for block in blocks {
         count += block.len() as u64;

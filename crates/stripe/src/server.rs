@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store::ObjectWriter;
 use swathe_store_api::{
-    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Source, Store, StoreError,
-    Stores, Version,
+    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Room, Source, Store,
+    StoreError, Stores, Version,
 };
 use swathe_trace::Scope;
 
@@ -94,6 +94,23 @@ impl Server {
     ) -> Result<ObjectWriter, StoreError> {
         let name = format!("{}{path}", self.name);
         ObjectWriter::create(&self.stores, &name, size, size > part_bytes, part_bytes)
+    }
+
+    /// Reserve room for a file of some bytes, in the folder of a path.
+    pub(crate) fn reserve(&self, path: &str, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.at(path, |name| self.store.reserve(name, bytes))
+    }
+
+    /// Begin to write a file in room that was reserved, in pieces of `part_bytes`.
+    pub(crate) fn fill(
+        &self,
+        room: Box<dyn Room>,
+        path: &str,
+        size: u64,
+        part_bytes: u64,
+    ) -> Result<ObjectWriter, StoreError> {
+        let name = format!("{}{path}", self.name);
+        ObjectWriter::fill(&self.stores, &name, room, size, part_bytes)
     }
 
     /// Write a record, in place of the one there is. What is read back may be the record of another

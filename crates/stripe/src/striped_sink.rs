@@ -13,8 +13,9 @@ use crate::record::{Generation, Header, PartEntry};
 use crate::records::{Answer, Records, failures_of, majority, too_few_servers};
 use crate::server::{Server, ask_all};
 use bytes::{Bytes, BytesMut};
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use swathe_store_api::{Failure, PartSums, Retry, Sink, StoreError, Version};
+use swathe_store_api::{Failure, PartSums, Retry, Room, Sink, StoreError, Version};
 use swathe_trace::{Ids, Level, event};
 
 /// An object that is being written.
@@ -40,12 +41,13 @@ pub(crate) struct StripedSink {
 }
 
 impl StripedSink {
-    /// Begin to write the object at a path.
+    /// Begin to write the object at a path; `rooms`: of its parts, in their order, or none.
     pub(crate) fn create(
         servers: &[Arc<Server>],
         path: &str,
         url: String,
         layout: Layout,
+        rooms: Vec<Box<dyn Room>>,
     ) -> Result<StripedSink, StoreError> {
         let records = Records::read(servers, path, true);
         let silent = records.silent(servers);
@@ -56,10 +58,11 @@ impl StripedSink {
         let last = records.newest_version();
         let generation = Generation::after(last.as_ref().map(|(last, _)| last));
         let places: Vec<Arc<Server>> = servers[..layout.parts() as usize].to_vec();
+        let mut rooms = rooms.into_iter();
         let parts = places.iter().enumerate().map(|(part, server)| {
             let part = part as u32;
             let path = part_path(path, &generation, layout.size, part);
-            PartWriter::start(server.clone(), path, layout.part_bytes(part))
+            PartWriter::start(server.clone(), path, layout.part_bytes(part), rooms.next())
         });
         let parts = parts.collect::<Result<Vec<PartWriter>, StoreError>>()?;
         Ok(StripedSink {
@@ -127,13 +130,14 @@ impl StripedSink {
         let (layout, minimum) = (self.layout, needed_parts(self.layout));
         let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
         let good = results.iter().filter(|result| result.is_ok()).count();
-        let (mut failures, mut retry) = (Vec::new(), None);
+        let (mut failures, mut retry, mut is_full) = (Vec::new(), None, false);
         for (server, result) in self.places.iter().zip(&results) {
             // A part that was ended early only says that it has too few bytes.
             if let Err(failure) = result
                 && !matches!(failure.error, StoreError::ShortRead { .. })
             {
                 retry = retry.or(Some(failure.retry));
+                is_full |= failure.error.is_full();
                 failures.push(format!("{}: {}", server.name, failure.error));
             }
         }
@@ -146,7 +150,11 @@ impl StripedSink {
             layout.parts(),
             failures.join("; ")
         );
-        let error = StoreError::Network { url: self.url.clone(), why };
+        let url = self.url.clone();
+        let error = match is_full {
+            true => StoreError::Io { url, source: io::Error::new(ErrorKind::StorageFull, why) },
+            false => StoreError::Network { url, why },
+        };
         Err(Failure { error, retry: retry.unwrap_or(Retry::Never) })
     }
 

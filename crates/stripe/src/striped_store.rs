@@ -9,12 +9,13 @@ use crate::parity::code_name;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
+use crate::striped_room::StripedRoom;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
 };
 
 /// Root of striped stores: `striped://NAME`.
@@ -25,7 +26,7 @@ const BLOCK_BYTES: u64 = 1 << 20;
 const LONGEST_NAME: usize = 170;
 
 /// A store whose objects are striped over others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StripedStore {
     settings: StoreSettings,
     pub(crate) servers: Vec<Arc<Server>>,
@@ -200,7 +201,16 @@ impl Store for StripedStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         let path = self.object_path(object.url)?;
         let layout = self.layout(object.url, size)?;
-        Ok(Box::new(StripedSink::create(&self.servers, path, object.url.to_string(), layout)?))
+        let url = object.url.to_string();
+        Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
+    }
+
+    fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        let store = self.clone();
+        let layout_of = Box::new(move |url: &str, size| {
+            Ok((store.object_path(url)?.to_string(), store.layout(url, size)?))
+        });
+        Ok(Box::new(StripedRoom::create(&self.servers, object.url, bytes, layout_of)?))
     }
 
     /// A record that it is removed takes the place of its record: a server that is not reached now

@@ -346,7 +346,7 @@ fn rebuild(
     let layout: Layout = object.layout();
     let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
     let size = layout.part_bytes(number);
-    let mut writer = PartWriter::start(server.clone(), path, size)?;
+    let mut writer = PartWriter::start(server.clone(), path, size, None)?;
     let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
     let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
     let shard_of = |row| (row, layout.shard_in(row, number));

@@ -10,6 +10,7 @@ use super::server_key::with_server;
 use super::stall_timeout::StallLimits;
 use super::webdav;
 use super::webdav_put::WebdavPut;
+use super::webdav_room::WebdavRoom;
 use crate::bearer::bearer;
 use crate::folder_walk::FolderWalk;
 use crate::redact;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
-    cannot_remove, cannot_write,
+    ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
+    Version, cannot_remove, cannot_write,
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
@@ -211,7 +212,17 @@ impl Store for HttpStore {
             self.address(object.url)?;
             return Err(cannot_write(&redact::redact_url(object.url)));
         }
-        Ok(Box::new(WebdavPut::create(self.target(object)?, size, in_parts)?))
+        Ok(Box::new(WebdavPut::create(self.target(object)?, size, in_parts, None)?))
+    }
+
+    fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        if !self.is_writable() {
+            self.address(object.url)?;
+            return Err(cannot_write(&redact::redact_url(object.url)));
+        }
+        let store = self.clone();
+        let target_of = Box::new(move |object: ObjectName<'_>| store.target(object));
+        Ok(Box::new(WebdavRoom::create(self.target(object)?, bytes, target_of)?))
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

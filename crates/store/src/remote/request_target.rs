@@ -13,6 +13,7 @@ use crate::redact::{self, percent_decode};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -174,12 +175,17 @@ impl RequestTarget {
             StatusCode::NOT_FOUND | StatusCode::GONE => {
                 StoreError::NotFound { url, why: self.endpoint.missing_reason(&reason) }
             }
+            StatusCode::INSUFFICIENT_STORAGE => {
+                let why = format!("{host} answered {answer}");
+                StoreError::Io { url, source: io::Error::new(ErrorKind::StorageFull, why) }
+            }
             _ => self.network(format!("{host} answered {answer}")),
         };
         let is_overloaded =
             status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
         let retry = match after {
             _ if is_overloaded => Retry::Overloaded { after },
+            _ if status == StatusCode::INSUFFICIENT_STORAGE => Retry::Never,
             _ if status.is_server_error() => Retry::Passing,
             _ => Retry::Never,
         };

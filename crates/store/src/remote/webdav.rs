@@ -14,6 +14,8 @@ use swathe_trace::Scope;
 use tokio::time::timeout;
 
 pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
+/// The number of room that a block server keeps for us.
+pub(super) const ROOM: HeaderName = HeaderName::from_static("swathe-room");
 
 /// Bytes that are read of an answer about one object.
 const LOOKED_BYTES: usize = 64 << 10;

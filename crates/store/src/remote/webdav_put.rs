@@ -7,14 +7,14 @@
 
 use super::request_target::{RequestTarget, has_mark};
 use super::retry::sending;
-use super::webdav::{DEPTH, is_xrootd, method};
+use super::webdav::{DEPTH, ROOM, is_xrootd, method};
 use crate::redact::percent_decode;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
-use reqwest::{Body, Method, StatusCode, Url};
+use reqwest::{Body, Method, RequestBuilder, StatusCode, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 /// Up to this length, all bytes are sent before a server can redirect the request.
 const EAGER_BYTES: u64 = 64 << 10;
 /// How long to wait for the removal of an abandoned file.
-const TIDYING: Duration = Duration::from_secs(5);
+pub(super) const TIDYING: Duration = Duration::from_secs(5);
 
 const DESTINATION: HeaderName = HeaderName::from_static("destination");
 const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
@@ -44,6 +44,8 @@ pub(super) struct WebdavPut {
     /// Bytes of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
+    /// The number of the room on the server that it is written in.
+    room: Option<String>,
     is_finished: bool,
 }
 
@@ -60,6 +62,7 @@ impl WebdavPut {
         target: RequestTarget,
         size: u64,
         in_parts: bool,
+        room: Option<String>,
     ) -> Result<WebdavPut, StoreError> {
         let mut is_xrootd = target.is_xrootd;
         let name = target.name()?;
@@ -75,9 +78,24 @@ impl WebdavPut {
         let (at, body) = (part_url.clone(), RequestBody::Whole(Bytes::new()));
         let target = Arc::new(target);
         let (part_bytes, is_finished) = (0, false);
-        let mut put =
-            WebdavPut { target, name, part_url, at, body, part_bytes, is_xrootd, is_finished };
-        if in_parts || size > EAGER_BYTES {
+        let mut put = WebdavPut {
+            target,
+            name,
+            part_url,
+            at,
+            body,
+            part_bytes,
+            is_xrootd,
+            room,
+            is_finished,
+        };
+        if put.room.is_some() {
+            // It is a server that does not redirect us, and the room is for one request.
+            put.target.block_on(async |client| {
+                let make = async |_| put.target.make_folders(client, &put.part_url).await;
+                put.target.with_retries(make).await
+            })?;
+        } else if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
         if in_parts {
@@ -93,6 +111,7 @@ impl WebdavPut {
         let response = target.block_on(async |client| {
             let put = async || {
                 let request = target.writing(client, Method::PUT, &self.at);
+                let request = in_room(request, self.room.as_deref());
                 // nginx requires a length even of none.
                 let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
                 target.answer(request, &self.at, Some(sending(body.len() as u64))).await
@@ -130,12 +149,14 @@ impl WebdavPut {
             stream::poll_fn(move |context| parts.poll_recv(context).map(|part| part.map(frame)));
         let body = Body::wrap(StreamBody::new(parts));
         let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
+        let room = self.room.take();
         let net = net().map_err(|why| self.target.network(why))?;
         let request = net.runtime.spawn(async move {
             // Without a permit: a long request would block one that its parts' reads need,
             // if that is the same store, and one that waits for it takes no parts.
             let put = async {
                 let request = target.writing(&net.client, Method::PUT, &at);
+                let request = in_room(request, room.as_deref());
                 let request = request.header(CONTENT_LENGTH, size).body(body);
                 // The writer watches that the parts are taken.
                 target.check_success(target.answer(request, &at, None).await?, "PUT").await
@@ -272,8 +293,15 @@ impl Drop for WebdavPut {
     }
 }
 
+fn in_room(request: RequestBuilder, room: Option<&str>) -> RequestBuilder {
+    match room {
+        Some(room) => request.header(ROOM, room),
+        None => request,
+    }
+}
+
 /// The hidden name of an object while it comes.
-fn part_url_of(name: &Url) -> Url {
+pub(super) fn part_url_of(name: &Url) -> Url {
     let mut url = name.clone();
     let last = name.path().rsplit('/').next().unwrap_or_default();
     let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
