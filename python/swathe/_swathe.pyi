@@ -93,7 +93,7 @@ class Stores:
             NotFoundError, AccessError, SourceError: If it cannot be opened.
         """
 
-    def stripe_servers(self, name: str) -> str:
+    def stripe_servers(self, name: str, count: bool) -> str:
         """Return the servers of a striped store, and the number and bytes of their files, as JSON.
 
         Raises:

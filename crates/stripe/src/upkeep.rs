@@ -201,11 +201,15 @@ impl Upkeep {
         HedgeReport { tries, wins, extra_bytes, read_bytes }
     }
 
-    /// The servers of the store, and what is on them.
-    pub fn server_reports(&self) -> Vec<ServerReport> {
-        ask_all(self.servers(), |_, server| {
+    /// The servers of the store; with `count` what is on them.
+    pub fn server_reports(&self, count: bool) -> Vec<ServerReport> {
+        ask_all(self.servers(), move |_, server| {
             let (mut parts, mut records, mut bytes) = (0, 0, 0);
-            let result = server.list("", &mut |item| {
+            let list = |take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>| match count {
+                true => server.list("", take),
+                false => server.answers(),
+            };
+            let result = list(&mut |item| {
                 if let ServerItem::File(entry) = item {
                     match kind_of(&entry.path) {
                         FileKind::Part { .. } => parts += 1,
@@ -216,6 +220,11 @@ impl Upkeep {
                 }
                 Ok(())
             });
+            // Also of a server with a missing disk, which cannot be listed.
+            let (space, space_error) = match server.space() {
+                Ok(space) => (space, None),
+                Err(error) => (None, Some(error.to_string())),
+            };
             ServerReport {
                 server: server.name.clone(),
                 url: server.url(),
@@ -224,6 +233,8 @@ impl Upkeep {
                 parts,
                 records,
                 bytes,
+                space,
+                space_error,
             }
         })
     }
