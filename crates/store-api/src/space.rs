@@ -29,8 +29,10 @@ pub struct DiskSpace {
 impl Space {
     /// That of a server with these disks.
     pub fn of_disks(disks: Vec<DiskSpace>) -> Space {
-        let free_bytes = disks.iter().map(|disk| disk.free_bytes).sum();
-        let total_bytes = Some(disks.iter().map(|disk| disk.total_bytes).sum());
+        let sum =
+            |bytes: fn(&DiskSpace) -> u64| disks.iter().map(bytes).fold(0, u64::saturating_add);
+        let free_bytes = sum(|disk| disk.free_bytes);
+        let total_bytes = Some(sum(|disk| disk.total_bytes));
         Space { free_bytes, total_bytes, disks }
     }
 }
