@@ -72,6 +72,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Catalog.open(database_in(folder)) as catalog:
         catalog.add_store("survey", str(folder / "survey"))
         catalog.add_store("odd", str(odd))
+        (folder / "disk").mkdir()
         catalog.add_store("wide", "striped:", over=["odd:parts", str(folder / "disk")])
         for seconds in (0.5, 2.0, 40.0):
             catalog.add_outcome(_outcome(seconds))

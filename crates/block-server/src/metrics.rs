@@ -4,7 +4,6 @@ use crate::disk::Disk;
 use crate::disks::Disks;
 use crate::request_record::{METHODS, RequestCounts, RequestRecord};
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Name, kind, help and value of a metric of each disk.

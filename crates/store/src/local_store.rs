@@ -103,20 +103,28 @@ impl Store for LocalStore {
         Ok(Box::new(FolderWalk::new(LocalFolders { root, folders }, &start, options)))
     }
 
+    /// A folder that is not there yet is made with its first object: the folders above it, up to the
+    /// root, say what room it has.
     fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
         let path = path_of(folder.url)?;
-        match statvfs(&path) {
-            Ok(found) => Ok(Some(Space {
-                free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
-                total_bytes: Some(found.f_blocks.saturating_mul(found.f_frsize)),
-                disks: Vec::new(),
-            })),
-            // It is made with the first object.
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => {
-                Err(StoreError::Io { url: path.display().to_string(), source: error.into() })
+        let root = self.folder().unwrap_or_default();
+        for path in path.ancestors().take_while(|path| path.starts_with(root)) {
+            match statvfs(path) {
+                Ok(found) => {
+                    return Ok(Some(Space {
+                        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+                        total_bytes: Some(found.f_blocks.saturating_mul(found.f_frsize)),
+                        disks: Vec::new(),
+                    }));
+                }
+                Err(Errno::NOENT) => {}
+                Err(error) => {
+                    let url = path.display().to_string();
+                    return Err(StoreError::Io { url, source: error.into() });
+                }
             }
         }
+        Ok(None)
     }
 
     fn create(

@@ -405,11 +405,11 @@ fn leftovers_are_found_and_removed() {
     // Those of the last day stay: a write may be using them.
     assert_eq!(removed.iter().map(|left| left.is_removed).collect::<Vec<_>>(), [false, true]);
     assert!(!unfinished.exists());
-    let reports = upkeep.server_reports();
+    let reports = upkeep.server_reports(true);
     assert_eq!(reports.iter().map(|report| report.parts).collect::<Vec<_>>(), [1, 1, 1, 1]);
     assert!(reports.iter().all(|report| report.is_reachable && report.records == 1));
     upkeep.repair(&TestStripe::url("a"), false).expect("repaired");
-    assert_eq!(upkeep.server_reports()[3].parts, 2);
+    assert_eq!(upkeep.server_reports(true)[3].parts, 2);
     drop((folder, behaviours));
 }
 

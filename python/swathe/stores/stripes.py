@@ -10,6 +10,7 @@ import json
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe.core.argument_checks import check_count, check_text
@@ -72,7 +73,7 @@ def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
 def _server_of(report: Mapping[str, Any]) -> ServerStatus:
     space = report["space"]
     if space is not None:
-        disks = [DiskSpace(**each) for each in space["disks"]]
+        disks = [DiskSpace(**each) for each in sorted(space["disks"], key=itemgetter("name"))]
         space = Space(space["free_bytes"], space["total_bytes"], disks)
     return ServerStatus(**{**report, "space": space})
 
