@@ -233,11 +233,11 @@ fn push_response(page: &mut String, url_path: &str, item: &Item, room: Option<&S
         ));
     }
     if let Some(room) = room {
-        let used = room.total_bytes.unwrap_or_default().saturating_sub(room.free_bytes);
+        let used_bytes = room.total_bytes.unwrap_or_default().saturating_sub(room.free_bytes);
         let disks = serde_json::to_string(&room.disks).expect("names and numbers are JSON");
         page.push_str(&format!(
             "<D:quota-available-bytes>{}</D:quota-available-bytes>\
-             <D:quota-used-bytes>{used}</D:quota-used-bytes>\
+             <D:quota-used-bytes>{used_bytes}</D:quota-used-bytes>\
              <S:disks xmlns:S=\"urn:swathe:block-server\">{}</S:disks>",
             room.free_bytes,
             escape(&disks)

@@ -38,7 +38,7 @@ pub fn take_timings() -> Vec<Timing> {
     TIMINGS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
 }
 
-pub(crate) fn count_received(bytes: usize) {
+pub(crate) fn add_received_bytes(bytes: usize) {
     RECEIVED_BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 

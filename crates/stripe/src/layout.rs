@@ -162,8 +162,8 @@ impl Layout {
                 || *bytes == LARGEST_SUM_BYTES
                 || !self.block_bytes.is_multiple_of(2 * bytes)
         };
-        let doubled = std::iter::successors(Some(SUM_BYTES), |bytes| Some(2 * bytes));
-        doubled.into_iter().find(is_enough).unwrap_or(SUM_BYTES)
+        let mut sizes = std::iter::successors(Some(SUM_BYTES), |bytes| Some(2 * bytes));
+        sizes.find(is_enough).unwrap_or(SUM_BYTES)
     }
 
     /// Checksums of a part.

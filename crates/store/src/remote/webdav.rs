@@ -65,7 +65,7 @@ fn space_of(text: &str) -> Result<Option<Space>, String> {
     }
     let number = |name: &str| property(text, name).and_then(|number| number.parse::<u64>().ok());
     Ok(number("quota-available-bytes").map(|free_bytes| {
-        let total_bytes = number("quota-used-bytes").map(|used| free_bytes.saturating_add(used));
+        let total_bytes = number("quota-used-bytes").map(|bytes| free_bytes.saturating_add(bytes));
         Space { free_bytes, total_bytes, disks: Vec::new() }
     }))
 }
@@ -309,9 +309,9 @@ mod tests {
         let space = |free_bytes, total_bytes, disks| Space { free_bytes, total_bytes, disks };
         let quota = |inner: &str| format!("<D:propstat><D:prop>{inner}</D:prop></D:propstat>");
         let free = "<D:quota-available-bytes>70</D:quota-available-bytes>";
-        let used = "<D:quota-used-bytes>30</D:quota-used-bytes>";
+        let used_bytes = "<D:quota-used-bytes>30</D:quota-used-bytes>";
         assert_eq!(space_of(&quota(free)), Ok(Some(space(70, None, Vec::new()))));
-        let both = format!("{used}{free}");
+        let both = format!("{used_bytes}{free}");
         assert_eq!(space_of(&quota(&both)), Ok(Some(space(70, Some(100), Vec::new()))));
         assert_eq!(space_of(&quota("<D:quota-available-bytes/>")), Ok(None));
         assert_eq!(

@@ -199,8 +199,8 @@ def _server_rows(request: Request, record: Store, user: User | None) -> list[Ser
     if not record.over:
         return []
     portal, host = portal_of(request), this_host()
-    asked = cast("StripeServers", request.app.state.stripe_servers)
-    states, sees_paths = asked.states(record.name), portal.sees_all(user)
+    servers = cast("StripeServers", request.app.state.stripe_servers)
+    states, sees_paths = servers.states(record.name), portal.sees_all(user)
     rows = []
     for each in record.over:
         place = portal.place_of(each.store, user) if each.is_url else each.place
