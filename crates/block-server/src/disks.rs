@@ -11,12 +11,17 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 
 /// Locks of names: as many as hardly ever two names meet at one.
 const LOCKS: usize = 1024;
 /// Requests that are answered at a time; others are told to come again.
 pub(crate) const REQUESTS: usize = 256;
+
+/// A disk that does not say what is free by then counts as missing.
+const SPACE_LIMIT: Duration = Duration::from_secs(2);
 
 /// The disks.
 #[derive(Debug)]
@@ -158,6 +163,19 @@ impl Disks {
         let results = join_all(order.iter().map(|disk| self.run(disk, record, work.clone()))).await;
         record.set_under_way();
         order.into_iter().zip(results).collect()
+    }
+
+    /// The room on each disk.
+    pub(crate) async fn space(&self, record: &RequestRecord) -> Space {
+        let work =
+            self.all.iter().map(|disk| disk.run_within(SPACE_LIMIT, record, |disk| disk.space()));
+        let spaces = join_all(work).await;
+        let of_disk = |(disk, space): (&Arc<Disk>, Result<(u64, u64), RequestError>)| {
+            let is_up = space.is_ok();
+            let (free_bytes, total_bytes) = space.unwrap_or_default();
+            DiskSpace { name: disk.name.to_string(), is_up, free_bytes, total_bytes }
+        };
+        Space::of_disks(self.all.iter().zip(spaces).map(of_disk).collect())
     }
 
     /// Learn what all disks have at a path.

@@ -3,13 +3,8 @@
 use crate::disk::Disk;
 use crate::disks::Disks;
 use crate::request_record::{METHODS, RequestCounts, RequestRecord};
-use futures_util::future::join_all;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// A disk that does not say what is free by then counts as down.
-const LIMIT: Duration = Duration::from_secs(2);
 
 /// Name, kind, help and value of a metric of each disk.
 type DiskMetric = (&'static str, &'static str, &'static str, fn(&Disk) -> u64);
@@ -20,9 +15,8 @@ pub(crate) async fn metrics(
     counts: &RequestCounts,
     record: &RequestRecord,
 ) -> String {
+    let space = server.space(record).await;
     let disks = &server.all;
-    let spaces = disks.iter().map(|disk| disk.run_within(LIMIT, record, |disk| disk.space()));
-    let spaces = join_all(spaces).await;
     let mut page = Page::default();
     page.describe("swathe_server_requests_total", "counter", "Requests by method and status.");
     for (method, by_class) in METHODS.iter().zip(&counts.by_class) {
@@ -81,18 +75,17 @@ pub(crate) async fn metrics(
         page.add(name, &label(disk), server.rooms.bytes_on(disk));
     }
     page.describe("swathe_disk_up", "gauge", "1 if the disk is there, 0 if it is missing.");
-    for (disk, space) in disks.iter().zip(&spaces) {
-        page.add("swathe_disk_up", &label(disk), space.is_ok().into());
+    for (disk, space) in disks.iter().zip(&space.disks) {
+        page.add("swathe_disk_up", &label(disk), space.is_up.into());
     }
     for (name, help, first) in [
         ("swathe_disk_free_bytes", "Bytes that are free for objects.", true),
         ("swathe_disk_size_bytes", "Bytes of the disk, or its limit.", false),
     ] {
         page.describe(name, "gauge", help);
-        for (disk, space) in disks.iter().zip(&spaces) {
-            if let Ok((free, total)) = space {
-                page.add(name, &label(disk), if first { *free } else { *total });
-            }
+        for (disk, space) in disks.iter().zip(&space.disks).filter(|(_, space)| space.is_up) {
+            let value = if first { space.free_bytes } else { space.total_bytes };
+            page.add(name, &label(disk), value);
         }
     }
     page.0
