@@ -30,6 +30,8 @@ LEAST_BYTES = 32 << 10
 WARM_SOCKETS = 64
 """Connections that are open before anything is measured."""
 REPEATS = 3
+LONG_MS = 100
+"""A quick probe of 5 s has too few round trips for links as long as this."""
 ENOUGH = 4
 """How often what is under way on a line fits into a window that does not limit it."""
 
@@ -66,7 +68,7 @@ def measure_window(
     """Read with each number of sockets and with the automatic choice; print and return a row."""
     settings = {"rtt_ms": link.rtt_ms, "shared_bytes_per_s": link.bytes_per_s}
     with servers.proxy(server_url, **settings, window_bytes=window) as proxy:
-        costs = probe_costs(proxy.url, "object", quick=True)
+        costs = probe_costs(proxy.url, "object", quick=link.rtt_ms < LONG_MS)
         rates = {
             str(sockets): rate_of(proxy.url, costs, link, window, sockets, seconds)
             for sockets in SOCKETS

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 MAGIC = 0x44505353
 HEADER = np.dtype([("magic", ">u4"), ("number", ">u4"), ("tracks", ">u4"), ("time", ">f8")])
 TRACK = np.dtype([(name, ">f4") for name in ("px", "py", "pz", "energy")] + [("charge", ">i4")])
+NAMES = ("px", "py", "pz", "energy", "charge")
 MOST_TRACKS = 2000
 BLOCK_BYTES, AHEAD = 16 << 20, 3
 MEGABYTE = 1_000_000
@@ -107,7 +108,7 @@ class Events:
                 break
             tracks = np.frombuffer(content, TRACK, count, at + HEADER.itemsize)
             self.numbers.append(int(header["number"]))
-            columns = {key: tracks[key].astype(TRACK[key].newbyteorder("=")) for key in TRACK.names}
+            columns = {key: tracks[key].astype(TRACK[key].newbyteorder("=")) for key in NAMES}
             self.tracks.append(columns)
             at = end
         self._rest = content[at:]
@@ -130,6 +131,9 @@ class Events:
 
 def read_events(name: str) -> dict[str, Any]:
     """Read an object, then read and parse it; return what that took."""
+    import swathe
+
+    swathe.fs()
     began = time.perf_counter()
     size = sum(len(block) for block in blocks_of(name))
     read_s = time.perf_counter() - began

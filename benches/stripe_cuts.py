@@ -38,7 +38,8 @@ began = time.perf_counter()
 manifest = swathe.cut_many(order["targets"], order["output"], progress=False)
 seconds = time.perf_counter() - began
 faults = [str(row["reason"]) for row in manifest if row["status"] != "ok"]
-print(json.dumps({"seconds": seconds, "faults": faults}))
+moved = int(manifest.meta["bytes_moved"])
+print(json.dumps({"seconds": seconds, "bytes": moved, "faults": faults}))
 """
 
 
@@ -59,13 +60,20 @@ def compare_cuts(*, is_smoke: bool) -> Rows:
             probe(Link("nginx", RTT_MS, label=name), PROBE, quick=True)
         sample = whole_folders[0] / names[0]
         times: dict[str, list[float]] = {"wide": [], "one": []}
+        moved = {}
         for _ in range(repeats):
             for name, seconds in times.items():
-                seconds.append(cut_from(name, names, cuts, sample))
+                took_s, moved[name] = cut_from(name, names, cuts, sample)
+                seconds.append(took_s)
         median = {name: statistics.median(seconds) for name, seconds in times.items()}
-        for name, seconds in median.items():
-            print(f"{name}: {cuts} cuts from {frames} frames in {seconds:.2f} s", flush=True)
-            yield {"what": name, "cuts": cuts, "seconds": seconds, "all": times[name]}
+        for name, middle_s in median.items():
+            print(
+                f"{name}: {cuts} cuts from {frames} frames in {middle_s:.2f} s, "
+                f"{moved[name] / 1e6:.1f} MB",
+                flush=True,
+            )
+            row = {"what": name, "cuts": cuts, "seconds": middle_s, "all": times[name]}
+            yield {**row, "bytes": moved[name]}
         ratio = median["wide"] / median["one"]
         print(f"wide beside one: {ratio:.3f} times as long", flush=True)
         yield {"what": "wide beside one", "ratio": ratio}
@@ -80,8 +88,8 @@ def copy_frames(count: int, folder: Path) -> list[str]:
     return names
 
 
-def cut_from(store: str, names: Sequence[str], count: int, warm_up: Path) -> float:
-    """Cut at random from all frames, in a process of its own; return the seconds."""
+def cut_from(store: str, names: Sequence[str], count: int, warm_up: Path) -> tuple[float, int]:
+    """Cut at random from all frames, in a process of its own; return seconds and bytes read."""
     draw = random.Random(11)
     columns: dict[str, list[Any]] = {
         "file": [f"{store}:{draw.choice(names)}" for _ in range(count)],
@@ -105,4 +113,4 @@ def cut_from(store: str, names: Sequence[str], count: int, warm_up: Path) -> flo
     answer = json.loads(done.stdout)
     if answer["faults"]:
         raise RuntimeError(f"cuts from {store}: {answer['faults'][0]}")
-    return float(answer["seconds"])
+    return answer["seconds"], answer["bytes"]

@@ -117,7 +117,7 @@ def read_folders(size: int, repeats: int) -> Rows:
 def code_parity() -> Rows:
     """Compute shards of parity in the crate itself, which prints what it measured."""
     command = ["cargo", "test", "--release", "-p", "swathe-stripe", "--lib", "parity_rates", "--"]
-    command += ["--ignored", "--nocapture", "--test-threads", "1"]
+    command += ["--ignored", "--nocapture"]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not rows:
