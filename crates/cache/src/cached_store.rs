@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    Layer, ListOptions, Listing, ObjectName, Sink, Source, Space, Store, StoreError, StoreSettings,
     Stores, Version,
 };
 
@@ -114,6 +114,10 @@ impl Store for CachedStore {
 
     fn bearer(&self, url: &str) -> Result<Option<String>, StoreError> {
         self.inner.bearer(url)
+    }
+
+    fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
+        self.inner.space(folder)
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {

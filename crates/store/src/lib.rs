@@ -25,5 +25,5 @@ pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, 
 pub use open::open_with_stall;
 pub use open::{connect, open, redact_url, stores};
 pub use store_folders::{Refusal, StoreFolders};
-pub use timing::{Timing, take_timings};
+pub use timing::{Timing, received_bytes, take_timings};
 pub use write::rename_each;
