@@ -15,7 +15,7 @@ BENCHES = ROOT / "benches"
 LEAST = {
     "capi": (),
     "block_server": (),
-    "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
+    "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts", "--only", "records"),
     "find": (),
     "lifelines": (),
     "long_job": (),
@@ -30,7 +30,11 @@ LEAST = {
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
     "startup": (),
-    "striped": ("--only", "links", "--only", "local"),
+    "striped": tuple(
+        word
+        for part in ("links", "local", "cuts", "tuning", "repair", "peers")
+        for word in ("--only", part)
+    ),
     "switch_interval": (),
     "tracing": (),
     "workers": (),
@@ -42,7 +46,8 @@ BEHIND_LINKS = {
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {
-    "portal_plain", "remote_peers", "subject",
+    "link_windows", "portal_plain", "records", "remote_peers", "stripe_cuts", "stripe_lab",
+    "stripe_peers", "stripe_repair", "subject",
 }  # fmt: skip
 """What the others use."""
 

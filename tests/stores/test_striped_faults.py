@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,8 +21,10 @@ import pytest
 from astropy.io import fits
 
 import swathe
+from swathe.core import errors
 from swathe.core.errors import SourceError, SwatheError
 from tests.support import servers
+from tests.support.block_servers import BlockServer, block_server
 
 pytestmark = pytest.mark.more
 
@@ -209,6 +212,118 @@ def test_a_writer_that_is_killed_leaves_the_old_object_or_the_new(tmp_path: Path
     swathe.stores.repair_stripes("wide:", progress=False)
     report = swathe.stores.check_stripes("wide:", deep=True, progress=False)
     assert (report.objects, report.whole) == (1, 1)
+
+
+class BlockServers:
+    """Block servers that can be killed, and begin again at the same addresses."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.disks = [folder / f"disk{number}" for number in range(SERVERS)]
+        self.ports = [servers.free_port() for _ in self.disks]
+        self.running: dict[int, BlockServer] = {}
+        self._stack = stack
+        for disk in self.disks:
+            disk.mkdir()
+        self.begin()
+
+    @property
+    def roots(self) -> list[str]:
+        return [f"dav://127.0.0.1:{port}" for port in self.ports]
+
+    def begin(self) -> None:
+        """Start those that do not run."""
+        for number, (disk, port) in enumerate(zip(self.disks, self.ports, strict=True)):
+            if number not in self.running:
+                server = block_server(disk, options=("--port", port))
+                self.running[number] = self._stack.enter_context(server)
+
+    def kill(self, number: int) -> None:
+        self.running.pop(number).end(signal.SIGKILL)
+
+
+def fault_of_copy(source: str, target: str) -> str | None:
+    """Copy an object over another; return the class of the error if it was not copied."""
+    report = swathe.stores.copy_objects(source, target, overwrite=True, progress=False)
+    assert report.copied + report.failed == 1
+    if not report.faults:
+        return None
+    [fault] = report.faults
+    assert issubclass(getattr(errors, fault.kind), SwatheError), fault
+    assert fault.reason
+    return fault.kind
+
+
+def fault_beside_kills(
+    there: BlockServers,
+    numbers: list[int],
+    delay_s: float,
+    pair: tuple[str, str],
+    *,
+    is_brief: bool,
+) -> str | None:
+    """Copy an object, and kill servers after a time, whether it is copied by then or not.
+
+    If it is brief they begin again at once.
+    """
+
+    def kill() -> None:
+        time.sleep(delay_s)
+        for number in numbers:
+            there.kill(number)
+        if is_brief:
+            there.begin()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        return fault_of_copy(*pair)
+    finally:
+        thread.join()
+
+
+def test_servers_that_are_killed_leave_the_old_object_or_the_new(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    contents = [random.Random(number).randbytes(6 << 20) for number in range(2)]
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}.bin").write_bytes(content)
+    out = tmp_path / "out"
+    read, write = ("wide:object", str(out)), (str(tmp_path / "0.bin"), "wide:object")
+    seen: set[tuple[str, int, bool]] = set()
+    with ExitStack() as stack:
+        there = BlockServers(tmp_path, stack)
+        declare(there.roots)
+        times = []
+        for pair in (write, read):
+            began = time.perf_counter()
+            assert fault_of_copy(*pair) is None
+            times.append(time.perf_counter() - began)
+        now = 0
+        for turn in range(KILLS):
+            # Beyond parity in each fifth turn.
+            numbers = draw.sample(range(SERVERS), PARITY + (turn % 5 == 0))
+            is_read = turn % 2 == 1
+            delay_s, new = draw.uniform(0, times[is_read]), now
+            if is_read:
+                fault = fault_beside_kills(there, numbers, delay_s, read, is_brief=False)
+                assert fault is not None or out.read_bytes() == contents[now], turn
+                assert fault is None or len(numbers) > PARITY, (turn, fault)
+            else:
+                new = draw.randrange(2)
+                write = (str(tmp_path / f"{new}.bin"), "wide:object")
+                # A write tries a server again for 10 s: they stay away in six turns.
+                is_brief = turn % 40 not in (4, 10)
+                fault = fault_beside_kills(there, numbers, delay_s, write, is_brief=is_brief)
+            seen.add(("read" if is_read else "write", len(numbers), fault is None))
+            there.begin()
+            assert fault_of_copy(*read) is None, turn
+            content = out.read_bytes()
+            now = new if fault is None or content == contents[new] else now
+            assert content == contents[now], (turn, fault)
+            repair = swathe.stores.repair_stripes("wide:", progress=False)
+            assert not repair.faults, (turn, repair.faults)
+        report = swathe.stores.check_stripes("wide:", deep=True, progress=False)
+        assert (report.objects, report.whole) == (1, 1)
+    assert {("read", 1, True), ("write", 1, True)} <= seen
 
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_write_is_done_without(tmp_path: Path) -> None:

@@ -117,6 +117,41 @@ mod tests {
         }
     }
 
+    /// Print the rates of one core, a line of JSON for each code: a benchmark.
+    #[test]
+    #[ignore = "prints rates"]
+    fn parity_rates() {
+        const ROUNDS: usize = 41;
+        for (data, parity) in [(4, 1), (4, 2), (8, 3)] {
+            let code = Parity::new(data, parity);
+            let bytes = data as usize * (1 << 20);
+            let mut all = shards(data as usize, 1 << 20, 5);
+            let mut seconds = [Vec::new(), Vec::new()];
+            for _ in 0..ROUNDS {
+                let views: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+                let begin = std::time::Instant::now();
+                let extra = std::hint::black_box(code.encode(std::hint::black_box(&views)));
+                seconds[0].push(begin.elapsed().as_secs_f64());
+                let mut rest: Vec<Option<Vec<u8>>> = all.drain(..).map(Some).collect();
+                rest.extend(extra.into_iter().map(Some));
+                let first = rest[0].take();
+                let begin = std::time::Instant::now();
+                code.rebuild(std::hint::black_box(&mut rest), &[0]);
+                seconds[1].push(begin.elapsed().as_secs_f64());
+                assert_eq!(rest[0], first);
+                all.extend(rest.into_iter().take(data as usize).flatten());
+            }
+            let [encode, rebuild] = seconds.map(|mut times| {
+                times.sort_by(f64::total_cmp);
+                bytes as f64 / times[ROUNDS / 2] / 1e9
+            });
+            println!(
+                "{{\"data\": {data}, \"parity\": {parity}, \"encode_gb_per_s\": {encode:.3}, \
+                 \"rebuild_gb_per_s\": {rebuild:.3}}}"
+            );
+        }
+    }
+
     #[test]
     fn the_code_stays_what_objects_were_written_with() {
         let data: [&[u8]; 3] = [b"first", b"other", b"third"];

@@ -11,6 +11,7 @@ use crate::http::{self, Body, Feed};
 use crate::link::Link;
 use crate::pipe::{Ending, Item, Pipe};
 use crate::settings::Fate;
+use crate::window::Window;
 use crate::{ProxyState, system};
 
 const READ_BYTES: usize = 1 << 16;
@@ -24,6 +25,7 @@ struct Connection<'a> {
     up: Pipe,
     down: Pipe,
     link: Link,
+    window: Window,
     exchange: Exchange,
 }
 
@@ -37,8 +39,17 @@ pub(crate) fn run(state: &ProxyState, client: TcpStream, upstream: &str) {
         return;
     };
     let _ = (client.set_nodelay(true), upstream.set_nodelay(true));
-    let (up, down, link, exchange) = (Pipe::new(), Pipe::new(), Link::new(), Exchange::new());
-    let connection = Connection { state, accept_time, client, upstream, up, down, link, exchange };
+    let connection = Connection {
+        state,
+        accept_time,
+        client,
+        upstream,
+        up: Pipe::new(),
+        down: Pipe::new(),
+        link: Link::new(),
+        window: Window::new(),
+        exchange: Exchange::new(),
+    };
     thread::scope(|scope| {
         scope.spawn(|| connection.read_client());
         scope.spawn(|| connection.write_upstream());
@@ -223,10 +234,14 @@ impl Connection<'_> {
             let settings = self.state.settings();
             let (own, common) = (settings.connection_bytes_per_s, settings.shared_bytes_per_s);
             let most = Link::turn(own, settings.turn).min(Link::turn(common, settings.turn));
-            let turn = most.min(data.len());
+            let turn = most.min(Window::turn(settings.window_bytes)).min(data.len());
             let rest = data.split_off(turn);
+            self.window.wait_for_room(turn, settings.window_bytes);
             self.link.send(turn, own);
             self.state.stats.busy(self.state.link.send(turn, common));
+            if settings.window_bytes > 0 {
+                self.window.count(turn, settings.rtt);
+            }
             if !self.down.push(Item::Data(data), Instant::now(), settings.rtt / 2) {
                 return false;
             }

@@ -11,6 +11,8 @@
 //! - *Bandwidth*, downstream: of each connection, and of one link that all connections share in
 //!   turns of a quarter of a millisecond. Never more than the rate since the link began to send;
 //!   idle time is not saved up.
+//! - *Window*, downstream, if there is one: of each connection at most so many bytes are sent within
+//!   a round trip, as by a sender or a receiver whose TCP buffer is small.
 //! - *Faults*, one per HTTP request at most, drawn from a seeded generator: the n-th request gets
 //!   the same fate in every run. Faults in the middle of a body need a `Content-Length`; others
 //!   (chunked, until close) pass whole. Requests of one connection are answered one after another.
@@ -29,6 +31,7 @@ mod pipe;
 mod settings;
 mod stats;
 mod system;
+mod window;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, RwLock};

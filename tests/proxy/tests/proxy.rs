@@ -227,6 +227,19 @@ fn links_never_exceed_their_rate() {
 }
 
 #[test]
+fn a_window_limits_each_connection_to_itself_in_a_round_trip() {
+    let proxy = proxy(&[("rtt-ms", "50"), ("window-bytes", "8192")]);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(Client::new(&proxy).get(80_000).1 == object(80_000)));
+        }
+    });
+    // Ten windows, of which the first needs no acknowledgement.
+    assert!(start.elapsed() >= Duration::from_millis(9 * 50));
+}
+
+#[test]
 fn a_body_is_reset_truncated_or_stalled_in_its_middle() {
     const LENGTH: usize = 200_000;
     for (name, seed) in

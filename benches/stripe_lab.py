@@ -1,0 +1,173 @@
+"""Servers behind links of their own, a striped store over them, and the time to read it."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import swathe
+from links import FOLDER
+from swathe import _swathe
+from tests.support import servers
+
+RATE = 14_250_000
+"""Bytes per second of a server of the Distributed-Parallel Storage System."""
+REQUEST_BYTES, AT_ONCE = 16 << 20, 4
+POLL_S = 0.05
+NAME, PROBE = "object", "probe"
+PARITY, RTT_MS = 1, 1
+"""Of stripes in the catalogue, and of their links."""
+Rows: TypeAlias = Iterator[dict[str, Any]]
+
+
+class Lab:
+    """Servers behind links, and the stores that lie over them.
+
+    Attributes:
+        proxies: one for each server.
+        written: `wide:` over the folders of the servers.
+        read: the same over the links.
+    """
+
+    def __init__(self, shares: Sequence[int], rtt_ms: int, parity: int, stack: ExitStack) -> None:
+        folders, self.proxies = [], []
+        for share in shares:
+            new = stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER))
+            server = stack.enter_context(servers.nginx(Path(new)))
+            folders.append(server.folder)
+            settings = {"rtt_ms": rtt_ms, "shared_bytes_per_s": RATE * share}
+            self.proxies.append(stack.enter_context(servers.proxy(server.url, **settings)))
+        (folders[0] / "probe").write_bytes(pattern(32 << 20))
+        roots = [proxy.url for proxy in self.proxies]
+        places = [
+            (number, f"place-{place}")
+            for number, share in enumerate(shares)
+            for place in range(share)
+        ]
+        self.written = stores_of([f"file://{folder}" for folder in folders], places, parity)
+        costs = probe_costs(roots[0], "probe")
+        measured = {
+            root: {**costs, "total_bytes_per_s": costs["total_bytes_per_s"] * share}
+            for root, share in zip(roots, shares, strict=True)
+        }
+        self.read = stores_of(roots, places, parity, measured)
+
+
+@contextmanager
+def lab(shares: Sequence[int], rtt_ms: int, parity: int) -> Iterator[Lab]:
+    """Start servers and their links; each has as many places as shares of the line."""
+    with ExitStack() as stack:
+        yield Lab(shares, rtt_ms, parity, stack)
+
+
+def pattern(size: int) -> bytes:
+    """Return bytes that differ from place to place, quickly."""
+    block = random.Random(1).randbytes((1 << 20) + 1)
+    return (block * (size // len(block) + 1))[:size]
+
+
+def stores_of(
+    roots: Sequence[str],
+    places: Sequence[tuple[int, str]],
+    parity: int,
+    costs: dict[str, dict[str, Any]] | None = None,
+) -> _swathe.Stores:
+    """Return the engine's stores: `wide:` over folders of these roots, and costs by root."""
+    over = [
+        {"store": {"name": f"s{at}", "root": roots[at], "options": {}}, "prefix": prefix}
+        for at, prefix in places
+    ]
+    wide = {"name": "wide", "root": "striped://wide", "options": {"parity": str(parity)}}
+    return _swathe.Stores(json.dumps([{**wide, "over": over}]), json.dumps(costs or {}))
+
+
+def probe_costs(url: str, name: str, *, quick: bool = False) -> dict[str, Any]:
+    """Return the costs of a server, as `swathe probe` measures them."""
+    command = [sys.executable, "-m", "swathe.cli", "probe", f"{url}/{name}", "--json"]
+    command += ["--quick"] if quick else []
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    costs: dict[str, Any] = json.loads(done.stdout)["costs"]
+    return costs
+
+
+def put(stores: _swathe.Stores, size: int) -> float:
+    """Write an object of some bytes to `wide:`; return the seconds."""
+    with tempfile.NamedTemporaryFile(dir=FOLDER) as file:
+        file.write(pattern(size))
+        file.flush()
+        began = time.perf_counter()
+        copies = _swathe.Copies([(file.name, None, f"wide:{NAME}", True)], 1, stores)
+        while (outcomes := copies.poll(POLL_S)) is not None:
+            for outcome in outcomes:
+                if outcome.kind is not None:
+                    raise RuntimeError(outcome.reason)
+        return time.perf_counter() - began
+
+
+def requests_of(size: int) -> list[tuple[int, int]]:
+    """Return offset and bytes of the requests that read an object."""
+    return [(at, min(REQUEST_BYTES, size - at)) for at in range(0, size, REQUEST_BYTES)]
+
+
+def read(stores: _swathe.Stores, name: str = f"wide:{NAME}") -> tuple[float, float]:
+    """Read an object; return the seconds, and those of processors."""
+    source = stores.open(name)
+    before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    source.measure(requests_of(source.size), AT_ONCE)
+    seconds = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, cpu_s
+
+
+def row_of(what: str, size: int, seconds: float, rate: float, **more: Any) -> dict[str, Any]:
+    """Print and return a row: what was read, and its part of a rate."""
+    row = {
+        "what": what,
+        "bytes": size,
+        "seconds": seconds,
+        "mb_per_s": size / seconds / 1e6,
+        "part": size / seconds / rate,
+        **more,
+    }
+    extra = "".join(f", {name} {value}" for name, value in more.items())
+    print(
+        f"{what}: {size / 1e6:.0f} MB in {seconds:.2f} s, {row['mb_per_s']:.1f} MB/s, "
+        f"{row['part']:.3f} of {rate / 1e6:.2f} MB/s{extra}",
+        flush=True,
+    )
+    return row
+
+
+def serve_folders(rates: Sequence[int], stack: ExitStack) -> tuple[list[str], list[Path]]:
+    """Start a server behind a link for each rate; return their URLs and folders."""
+    urls, folders = [], []
+    for rate in rates:
+        new = stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER))
+        server = stack.enter_context(servers.nginx(Path(new)))
+        (server.folder / PROBE).write_bytes(pattern(32 << 20))
+        proxy = servers.proxy(server.url, rtt_ms=RTT_MS, shared_bytes_per_s=rate)
+        urls.append(stack.enter_context(proxy).url)
+        folders.append(server.folder)
+    return urls, folders
+
+
+def declare_stripe(roots: Sequence[str]) -> None:
+    """Declare `wide:` over these roots, in place of the roots that it had."""
+    names = [f"disk{number}" for number in range(len(roots))]
+    present = {store.name for store in swathe.stores.list()}
+    for name in ("wide", *names):
+        if name in present:
+            swathe.stores.remove(name)
+    for name, root in zip(names, roots, strict=True):
+        swathe.stores.add(name, root)
+    swathe.stores.add("wide", "striped:", over=names, parity=PARITY)
