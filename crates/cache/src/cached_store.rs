@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
-    Stores, Version,
+    CopyRefusal, CopySource, Layer, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source,
+    Store, StoreError, StoreSettings, Stores, Version,
 };
 
 /// The same stores, with a cache of blocks for the bytes of servers.
@@ -144,6 +144,14 @@ impl Store for CachedStore {
         in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.inner.create(object, size, in_parts)
+    }
+
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        self.inner.copy_from(object, source)
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

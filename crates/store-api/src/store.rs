@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::listing::{ListOptions, Listing};
 use crate::part_sums::PartSums;
+use crate::server_copy::{CopyRefusal, CopySource, ServerCopy};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
 use bytes::Bytes;
@@ -161,6 +162,24 @@ pub trait Store: Debug + Send + Sync {
         _in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         Err(cannot_write(object.url))
+    }
+
+    /// Have servers copy an object of this or another store to the name `object`. The caller compares
+    /// the copy before it finishes it.
+    ///
+    /// # Errors
+    /// [`CopyRefusal::Unable`] if they cannot; [`CopyRefusal::Failed`] with
+    /// [`StoreError::Exists`] if the name is taken, or [`StoreError::Interrupted`] if `progress` ended
+    /// it.
+    fn copy_from(
+        &self,
+        _object: ObjectName<'_>,
+        _source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        Err(CopyRefusal::Unable(match self.settings().over.is_empty() {
+            true => "the servers of the copies do not copy objects".into(),
+            false => "the copies are striped".into(),
+        }))
     }
 
     /// Remove an object.

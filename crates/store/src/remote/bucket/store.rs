@@ -1,5 +1,6 @@
 //! Buckets as stores.
 
+use super::copy::copy;
 use super::list::BucketListing;
 use super::upload::Upload;
 use super::{Bucket, BucketObject, Cloud, Settings};
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use swathe_net::{is_here, net};
 use swathe_plan::Connections;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
+    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source, Store,
+    StoreError, StoreSettings, Version,
 };
 
 /// A bucket, or what has one prefix in it.
@@ -33,7 +35,11 @@ impl BucketStore {
         BucketStore { settings: Arc::new(restrict(settings)), cloud, stall }
     }
 
-    fn bucket_settings(&self) -> Settings {
+    pub(super) fn cloud(&self) -> Cloud {
+        self.cloud
+    }
+
+    pub(super) fn bucket_settings(&self) -> Settings {
         let option = |name: &str| self.settings.option(name);
         Settings {
             endpoint: option("endpoint"),
@@ -50,12 +56,17 @@ impl BucketStore {
     }
 
     /// The bucket and the key of a URL, to list or to write.
-    fn bucket(&self, url: &str) -> Result<(Bucket, Key), StoreError> {
+    pub(super) fn bucket(&self, url: &str) -> Result<(Bucket, Key), StoreError> {
         let bucket = Bucket::new(self.cloud, name_in(url), &self.bucket_settings());
         bucket.map_err(|why| StoreError::Unsupported { url: url.to_string(), why })
     }
 
-    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
+    /// The names of the bucket and the key of a URL.
+    pub(super) fn split<'a>(&self, url: &'a str) -> Result<(&'a str, Key), String> {
+        self.cloud.split(name_in(url))
+    }
+
+    pub(super) fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
         let result = BucketObject::new(self.cloud, name_in(&url), &self.bucket_settings());
         let unsupported_error =
@@ -157,6 +168,14 @@ impl Store for BucketStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         let (bucket, key) = self.bucket(object.url)?;
         Ok(Box::new(Upload::create(bucket, key, object.url.to_string(), in_parts)?))
+    }
+
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        copy(self, object, source)
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
