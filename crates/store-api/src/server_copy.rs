@@ -2,22 +2,6 @@
 
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::source::Version;
-use crate::store::{ObjectName, Store};
-
-/// An object that another store is to get from its own.
-pub struct CopySource<'a> {
-    /// Its store.
-    pub store: &'a dyn Store,
-    /// The object.
-    pub object: ObjectName<'a>,
-    /// The version it must have.
-    pub version: &'a Version,
-    /// Whether an object that has the name of the copy may be replaced.
-    pub replaces: bool,
-    /// Is told how many bytes are copied; returns whether to go on.
-    pub progress: &'a (dyn Fn(u64) -> bool + Sync),
-}
 
 /// A copy that servers made. Dropped before it is finished, it leaves nothing behind.
 pub trait ServerCopy: Send {

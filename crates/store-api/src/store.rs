@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::listing::{ListOptions, Listing};
 use crate::part_sums::PartSums;
-use crate::server_copy::{CopyRefusal, CopySource, ServerCopy};
+use crate::server_copy::{CopyRefusal, ServerCopy};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
 use bytes::Bytes;
@@ -191,6 +191,20 @@ pub trait Store: Debug + Send + Sync {
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         Err(cannot_remove(object.url))
     }
+}
+
+/// An object that another store is to get from its own.
+pub struct CopySource<'a> {
+    /// Its store.
+    pub store: &'a dyn Store,
+    /// The object.
+    pub object: ObjectName<'a>,
+    /// The version it must have.
+    pub version: &'a Version,
+    /// Whether an object that has the name of the copy may be replaced.
+    pub replaces: bool,
+    /// Is told how many bytes are copied; returns whether to go on.
+    pub progress: &'a (dyn Fn(u64) -> bool + Sync),
 }
 
 /// The error for an object of a store that is read only.

@@ -6,8 +6,7 @@
 //! parts. Parts as the object has them give its ETag again, which then shows that the copy is whole.
 
 use super::s3::S3Copier;
-use super::store::BucketStore;
-use super::{Bucket, Cloud};
+use super::{Bucket, Cloud, Settings};
 use crate::object_writer::{PART_BYTES, part_bytes, parts};
 use crate::redact::percent_encode;
 use crate::remote::request_target::RequestTarget;
@@ -19,13 +18,11 @@ use object_store::{CopyMode, CopyOptions, ObjectStore, ObjectStoreExt};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
 use reqwest::{Client, StatusCode};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use swathe_net::{host, net};
 use swathe_store_api::{
-    CopyRefusal, CopySource, Failure, ObjectName, ServerCopy, Store, StoreError, StoreSettings,
-    Version,
+    CopyRefusal, CopySource, Failure, ServerCopy, StoreError, StoreSettings, Version,
 };
 use tokio::time::{sleep, timeout};
 
@@ -48,7 +45,7 @@ const SOURCE_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-copy-source-i
 
 /// A copy in a bucket. It has its name already.
 struct BucketCopy {
-    bucket: Arc<Bucket>,
+    bucket: Bucket,
     key: Key,
     url: String,
     is_finished: bool,
@@ -76,44 +73,50 @@ impl Drop for BucketCopy {
     }
 }
 
+/// A copy to make.
+pub(super) struct BucketOrder<'a> {
+    pub(super) cloud: Cloud,
+    pub(super) settings: Settings,
+    /// The bucket of the copy, and its key.
+    pub(super) bucket: Bucket,
+    pub(super) bucket_name: &'a str,
+    pub(super) key: Key,
+    /// The copy, as requests and messages name it.
+    pub(super) target: RequestTarget,
+    pub(super) url: &'a str,
+    /// The bucket of the source, and its key.
+    pub(super) from_name: &'a str,
+    pub(super) from_key: Key,
+    pub(super) source: &'a CopySource<'a>,
+}
+
 /// Have the server of a bucket copy an object to it.
-pub(super) fn copy(
-    store: &BucketStore,
-    object: ObjectName<'_>,
-    source: &CopySource<'_>,
-) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
-    check_reader(store.settings(), source.store.settings())?;
-    let (bucket, key) = store.bucket(object.url)?;
-    let (bucket, url) = (Arc::new(bucket), object.url.to_string());
-    let target = store.target(object)?;
+pub(super) fn copy(order: BucketOrder<'_>) -> Result<Box<dyn ServerCopy>, CopyFailure> {
     let count = AtomicU64::new(0);
-    let result = target.block_on(async |client| {
+    let result = order.target.block_on(async |client| {
         let work = async {
-            match store.cloud() {
-                Cloud::S3 => S3Copy::new(store, &target, client, &url, source)?.run(&count).await,
-                _ => copy_within(store, &bucket, &url, &key, source).await,
+            match order.cloud {
+                Cloud::S3 => S3Copy::new(&order, client)?.run(&count).await,
+                _ => copy_within(&order).await,
             }
         };
         Ok(tokio::select! {
             result = work => result,
-            () = stop(source, &count) => Err(StoreError::Interrupted { url: url.clone() }.into()),
+            () = stop(order.source, &count) => {
+                Err(StoreError::Interrupted { url: order.url.to_string() }.into())
+            }
         })
-    })?;
-    match result {
-        Ok(()) => {}
-        Err(failure) if failure.is_taken && !source.replaces && store.open(object).is_ok() => {
-            return Err(CopyRefusal::Failed(StoreError::Exists { url }));
-        }
-        Err(failure) => return Err(failure.refusal),
-    }
-    (source.progress)(source.version.size);
-    Ok(Box::new(BucketCopy { bucket, key, url, is_finished: false }))
+    });
+    result??;
+    (order.source.progress)(order.source.version.size);
+    let BucketOrder { bucket, key, url, .. } = order;
+    Ok(Box::new(BucketCopy { bucket, key, url: url.to_string(), is_finished: false }))
 }
 
 /// Why there is no copy, and whether that may be because an object has its name.
-struct CopyFailure {
-    refusal: CopyRefusal,
-    is_taken: bool,
+pub(super) struct CopyFailure {
+    pub(super) refusal: CopyRefusal,
+    pub(super) is_taken: bool,
 }
 
 impl From<StoreError> for CopyFailure {
@@ -129,7 +132,10 @@ impl CopyFailure {
 }
 
 /// Refuse a source that the credentials of the copy may not be for.
-fn check_reader(ours: &StoreSettings, theirs: &StoreSettings) -> Result<(), CopyRefusal> {
+pub(super) fn check_reader(
+    ours: &StoreSettings,
+    theirs: &StoreSettings,
+) -> Result<(), CopyRefusal> {
     let options = ["endpoint", "account", "profile", "anonymous"];
     let reader = |settings: &StoreSettings| options.map(|name| settings.option(name));
     let why = match ours.scheme() == theirs.scheme() {
@@ -147,20 +153,14 @@ async fn stop(source: &CopySource<'_>, count: &AtomicU64) {
 }
 
 /// A copy within a bucket of Google or Azure.
-async fn copy_within(
-    store: &BucketStore,
-    bucket: &Bucket,
-    url: &str,
-    key: &Key,
-    source: &CopySource<'_>,
-) -> Result<(), CopyFailure> {
-    let (name, from) = store.split(source.object.url).map_err(CopyFailure::unable)?;
-    if store.split(url).map_err(CopyFailure::unable)?.0 != name {
+async fn copy_within(order: &BucketOrder<'_>) -> Result<(), CopyFailure> {
+    let BucketOrder { bucket, key, url, source, .. } = order;
+    if order.from_name != order.bucket_name {
         return Err(CopyFailure::unable("objects of this kind are copied within one bucket only"));
     }
     let mode = if source.replaces { CopyMode::Overwrite } else { CopyMode::Create };
     let options = CopyOptions::new().with_mode(mode);
-    bucket.objects.copy_opts(&from, key, options).await.map_err(|error| {
+    bucket.objects.copy_opts(&order.from_key, key, options).await.map_err(|error| {
         let is_taken = matches!(
             error,
             object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }
@@ -174,7 +174,7 @@ struct S3Copy<'a> {
     target: &'a RequestTarget,
     client: &'a Client,
     copier: S3Copier,
-    key: Key,
+    key: &'a Key,
     /// What all its requests say of the source.
     headers: HeaderMap,
     version: &'a Version,
@@ -182,23 +182,17 @@ struct S3Copy<'a> {
 }
 
 impl<'a> S3Copy<'a> {
-    fn new(
-        store: &BucketStore,
-        target: &'a RequestTarget,
-        client: &'a Client,
-        url: &str,
-        source: &CopySource<'a>,
-    ) -> Result<S3Copy<'a>, CopyFailure> {
-        let (from_bucket, from_key) =
-            store.split(source.object.url).map_err(CopyFailure::unable)?;
-        let (bucket, key) = store.split(url).map_err(CopyFailure::unable)?;
-        let copier =
-            S3Copier::new(bucket, &store.bucket_settings()).map_err(CopyFailure::unable)?;
-        let from = format!("{from_bucket}/{}", percent_encode(from_key.as_ref(), b"-._~/"));
+    fn new(order: &'a BucketOrder<'a>, client: &'a Client) -> Result<S3Copy<'a>, CopyFailure> {
+        let BucketOrder { target, key, source, .. } = order;
+        let copier = S3Copier::new(order.bucket_name, &order.settings);
+        let copier = copier.map_err(CopyFailure::unable)?;
+        let from_key = percent_encode(order.from_key.as_ref(), b"-._~/");
+        let from = format!("{}/{from_key}", order.from_name);
+        let tag = source.version.tag.as_str();
         let mut headers = HeaderMap::new();
         let fields = [
             (COPY_SOURCE, Some(from.as_str())),
-            (SOURCE_IF_MATCH, Some(source.version.tag.as_str()).filter(|tag| tag.starts_with('"'))),
+            (SOURCE_IF_MATCH, Some(tag).filter(|tag| tag.starts_with('"'))),
         ];
         for (name, value) in fields {
             let Some(value) = value else { continue };
@@ -229,7 +223,7 @@ impl<'a> S3Copy<'a> {
         ranges: Vec<Range<u64>>,
         count: &AtomicU64,
     ) -> Result<(), CopyFailure> {
-        let upload = self.copier.begin(&self.key).await.map_err(CopyFailure::unable)?;
+        let upload = self.copier.begin(self.key).await.map_err(CopyFailure::unable)?;
         let copies = (1..).zip(ranges).map(|(number, range)| {
             let upload = &upload;
             async move {
@@ -245,14 +239,14 @@ impl<'a> S3Copy<'a> {
         let etags = iter(copies).buffered(PART_COPIES).try_collect().await;
         let result = match etags {
             Ok(etags) => {
-                let result = self.copier.complete(&self.key, &upload, etags).await;
+                let result = self.copier.complete(self.key, &upload, etags).await;
                 result.map_err(CopyFailure::unable)
             }
             Err(failure) => Err(failure),
         };
         if result.is_err() {
             // Parts that stay are seen by nobody, but some stores charge for them.
-            self.copier.abort(&self.key, &upload).await;
+            self.copier.abort(self.key, &upload).await;
         }
         result
     }
@@ -266,7 +260,7 @@ impl<'a> S3Copy<'a> {
     ) -> Result<String, CopyFailure> {
         let (target, mut is_taken) = (self.target, false);
         let result = target.with_retries(async |_| {
-            let request = self.copier.request(self.client, &self.key, query, headers.clone());
+            let request = self.copier.request(self.client, self.key, query, headers.clone());
             let request = request.await.map_err(|why| target.network(why))?;
             let (host, secrets) = (host(&request.url), RequestSecrets(request.secrets));
             let limit = copying(bytes);
@@ -276,10 +270,11 @@ impl<'a> S3Copy<'a> {
                 if !response.status().is_success() {
                     return Err(target.status_error(response, target.stall.most).await);
                 }
-                let broken = || target.network(format!("the answer of {host} to a copy broke off"));
+                let break_error =
+                    || target.network(format!("the answer of {host} to a copy broke off"));
                 let (mut response, mut text) = (response, Vec::new());
                 while let Some(chunk) =
-                    response.chunk().await.map_err(|_| Failure::passing(broken()))?
+                    response.chunk().await.map_err(|_| Failure::passing(break_error()))?
                 {
                     text.extend_from_slice(&chunk);
                     if text.len() > ANSWER_BYTES {

@@ -1,6 +1,6 @@
 //! Buckets as stores.
 
-use super::copy::copy;
+use super::copy::{BucketOrder, check_reader, copy};
 use super::list::BucketListing;
 use super::upload::Upload;
 use super::{Bucket, BucketObject, Cloud, Settings};
@@ -35,11 +35,7 @@ impl BucketStore {
         BucketStore { settings: Arc::new(restrict(settings)), cloud, stall }
     }
 
-    pub(super) fn cloud(&self) -> Cloud {
-        self.cloud
-    }
-
-    pub(super) fn bucket_settings(&self) -> Settings {
+    fn bucket_settings(&self) -> Settings {
         let option = |name: &str| self.settings.option(name);
         Settings {
             endpoint: option("endpoint"),
@@ -56,17 +52,12 @@ impl BucketStore {
     }
 
     /// The bucket and the key of a URL, to list or to write.
-    pub(super) fn bucket(&self, url: &str) -> Result<(Bucket, Key), StoreError> {
+    fn bucket(&self, url: &str) -> Result<(Bucket, Key), StoreError> {
         let bucket = Bucket::new(self.cloud, name_in(url), &self.bucket_settings());
         bucket.map_err(|why| StoreError::Unsupported { url: url.to_string(), why })
     }
 
-    /// The names of the bucket and the key of a URL.
-    pub(super) fn split<'a>(&self, url: &'a str) -> Result<(&'a str, Key), String> {
-        self.cloud.split(name_in(url))
-    }
-
-    pub(super) fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
+    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
         let result = BucketObject::new(self.cloud, name_in(&url), &self.bucket_settings());
         let unsupported_error =
@@ -175,7 +166,28 @@ impl Store for BucketStore {
         object: ObjectName<'_>,
         source: &CopySource<'_>,
     ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
-        copy(self, object, source)
+        check_reader(&self.settings, source.store.settings())?;
+        let split = |name| self.cloud.split(name).map_err(CopyRefusal::Unable);
+        let (from_name, from_key) = split(name_in(source.object.url))?;
+        let (bucket, key) = self.bucket(object.url)?;
+        let order = BucketOrder {
+            cloud: self.cloud,
+            settings: self.bucket_settings(),
+            bucket,
+            bucket_name: split(name_in(object.url))?.0,
+            key,
+            target: self.target(object)?,
+            url: object.url,
+            from_name,
+            from_key,
+            source,
+        };
+        copy(order).map_err(|failure| {
+            match failure.is_taken && !source.replaces && self.open(object).is_ok() {
+                true => CopyRefusal::Failed(StoreError::Exists { url: object.url.to_string() }),
+                false => failure.refusal,
+            }
+        })
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
