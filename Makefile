@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := dev,portal
 PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
-PARALLEL := -n auto --dist loadfile
+PARALLEL := -n $$(($$(nproc) * 3 / 2)) --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \
@@ -17,7 +17,8 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
-# What a contributor runs. A file of tests runs in one process, as many files at once as cores. A machine
+# What a contributor runs. A file of tests runs in one process, three files at once on two cores, since
+# many tests wait. A machine
 # that others use as well can stop any process for seconds: a test that fails is tried once more, and
 # the summary names it.
 test: test-rust test-python

@@ -93,7 +93,7 @@ class Stores:
             NotFoundError, AccessError, SourceError: If it cannot be opened.
         """
 
-    def stripe_servers(self, name: str) -> str:
+    def stripe_servers(self, name: str, count: bool) -> str:
         """Return the servers of a striped store, and the number and bytes of their files, as JSON.
 
         Raises:
@@ -381,6 +381,9 @@ def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
 
 def measure_restarts(path: str) -> list[float]:
     """Return the seconds to start decoding at each seek point of a compressed file."""
+
+def received_bytes() -> int:
+    """Return the bytes that servers have sent to this process, however they were requested."""
 
 def take_timings() -> list[tuple[str, int, int, float, float]]:
     """Return the timings of real requests since the last call.

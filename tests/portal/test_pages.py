@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,7 +29,9 @@ from swathe.costs.cost_model import Costs
 from swathe.files.targets.table_files import READERS
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
+from swathe.portal.pages import stripe_servers
 from swathe.portal.pages.archive import cost_rows
+from swathe.stores.stripe_reports import ServerStatus, StripeStatus
 from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
@@ -69,6 +72,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Catalog.open(database_in(folder)) as catalog:
         catalog.add_store("survey", str(folder / "survey"))
         catalog.add_store("odd", str(odd))
+        (folder / "disk").mkdir()
         catalog.add_store("wide", "striped:", over=["odd:parts", str(folder / "disk")])
         for seconds in (0.5, 2.0, 40.0):
             catalog.add_outcome(_outcome(seconds))
@@ -440,9 +444,30 @@ def test_store_tells_its_costs(client: httpx.Client) -> None:
 
 def test_store_tells_its_servers(client: httpx.Client, archive: Path) -> None:
     shown = text_of(client, "/stores/wide")
-    assert f"Servers odd:parts/, file://{archive}/disk" in shown
+    for place in ("odd:parts/", f"file://{archive}/disk"):
+        assert re.search(
+            rf"{re.escape(place)} reachable [\d.]+\W% [\d.,]+ \w+ not probed", shown
+        ), shown
+    assert "while at most 1 of these 2 servers is lost" in shown
     assert "Option parity 1" in shown
     assert "Servers" not in text_of(client, "/stores/odd")
+
+
+def test_a_server_that_hangs_does_not_stop_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = threading.Event()
+    server = ServerStatus("a:", "file:///a", True, None, 0, 0, 0)
+
+    def ask(name: str, *, count: bool) -> StripeStatus:
+        hanging.wait(60)
+        return StripeStatus(name, 1, 0, 1 << 20, [server])
+
+    monkeypatch.setattr(stripe_servers, "stripe_status", ask)
+    monkeypatch.setattr(stripe_servers, "WAIT_S", 0.05)
+    states = stripe_servers.StripeServers()
+    assert states.states("wide") == {}
+    hanging.set()
+    wait_until(lambda: states.states("wide") == {"a:": server})
+    states.close()
 
 
 def test_predictions_tell_their_errors(client: httpx.Client) -> None:

@@ -119,7 +119,7 @@ def test_a_web_server_copies_its_files(web: tuple[str, Path], run: Runner) -> No
     _, said = run.told("cp", "one:a b%.fits", "two:deep/c d%.fits", code=1)
     assert "exists already" in said
     with pytest.raises(OutputError, match="it is the source"):
-        swathe.stores.copy_object("one:a b%.fits", "one:a b%.fits", overwrite=True)
+        swathe.stores.copy_objects("one:a b%.fits", "one:a b%.fits", overwrite=True)
 
 
 def test_a_folder_without_copy_says_so(tmp_path: Path, run: Runner) -> None:

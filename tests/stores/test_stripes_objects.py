@@ -17,6 +17,7 @@ from astropy.io import fits
 import swathe
 from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
 from swathe.stores import stripes
+from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner, contents, noise
 from tests.support.stripes import SERVERS, add_stripe, files_below
 from tests.support.webdav_server import webdav
@@ -84,6 +85,25 @@ def test_the_status_names_each_server(frames: list[Path], run: Runner) -> None:
     out = run("stripe", "status", "wide")
     assert "4 data + 1 parity, blocks of 4 KiB" in out
     assert run.json("stripe", "status", "wide")["servers"][0]["is_reachable"] is True
+
+
+def test_the_status_tells_room_and_disks(tmp_path: Path, run: Runner) -> None:
+    disks = [tmp_path / "disk-1", tmp_path / "disk-2"]
+    other = tmp_path / "other"
+    for folder in (*disks, other):
+        folder.mkdir()
+    with block_server(*disks) as server:
+        run("store", "add", "lab", "striped:", "--over", server.url, "--over", other)
+        of_server, of_folder = swathe.stores.stripe_status("lab").servers
+        assert of_server.space and of_folder.space and of_folder.space.total_bytes
+        assert 0 < of_folder.space.free_bytes < of_folder.space.total_bytes
+        assert of_folder.space.disks == []
+        assert [disk.name for disk in of_server.space.disks] == [str(disk) for disk in disks]
+        assert of_server.space.free_bytes == sum(disk.free_bytes for disk in of_server.space.disks)
+        disks[1].rename(tmp_path / "away")
+        out = run("stripe", "status", "lab", code=1)
+        assert f"disk {disks[1]}: missing" in out
+        assert re.search(rf"disk {disks[0]}: \S+ \w+ of \S+ \w+ free", out)
 
 
 def test_a_lost_server_is_repaired(frames: list[Path], disks: list[Path], run: Runner) -> None:

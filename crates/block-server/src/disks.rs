@@ -9,10 +9,15 @@ use futures_util::future::join_all;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
+use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Locks of names: as many as hardly ever two names meet at one.
 const LOCKS: usize = 1024;
+
+/// A disk that does not say what is free by then counts as missing.
+const SPACE_LIMIT: Duration = Duration::from_secs(2);
 
 /// The disks.
 #[derive(Debug)]
@@ -100,6 +105,19 @@ impl Disks {
         let order = self.order(path);
         let results = join_all(order.iter().map(|disk| disk.run(record, work.clone()))).await;
         order.into_iter().zip(results).collect()
+    }
+
+    /// The room on each disk.
+    pub(crate) async fn space(&self, record: &RequestRecord) -> Space {
+        let work =
+            self.all.iter().map(|disk| disk.run_within(SPACE_LIMIT, record, |disk| disk.space()));
+        let spaces = join_all(work).await;
+        let of_disk = |(disk, space): (&Arc<Disk>, Result<(u64, u64), RequestError>)| {
+            let is_up = space.is_ok();
+            let (free_bytes, total_bytes) = space.unwrap_or_default();
+            DiskSpace { name: disk.name.to_string(), is_up, free_bytes, total_bytes }
+        };
+        Space::of_disks(self.all.iter().zip(spaces).map(of_disk).collect())
     }
 
     /// Learn what all disks have at a path.

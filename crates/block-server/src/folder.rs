@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 use swathe_net::server::{Body, plain_answer};
-use swathe_store_api::HIDDEN_PREFIX;
+use swathe_store_api::{HIDDEN_PREFIX, Space};
 
 /// What a name in a folder leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +65,16 @@ pub(crate) async fn propfind(
     let item = item.ok_or_else(|| RequestError::NotFound { path: path.to_string() })?;
     let url_path = path.url_path();
     let mut page = String::from(MULTISTATUS_START);
-    push_response(&mut page, &url_path, &item);
+    let room = match &item {
+        Item::Folder { .. } if depth == Some(b"0") => Some(disks.space(record).await),
+        _ => None,
+    };
+    push_response(&mut page, &url_path, &item, room.as_ref());
     if depth == Some(b"1".as_slice()) && matches!(item, Item::Folder { .. }) {
         for (name, item) in &items(disks, path, record).await? {
             let mut url = url_path.clone() + "/";
             encode(name, &mut url);
-            push_response(&mut page, &url, item);
+            push_response(&mut page, &url, item, None);
         }
     }
     page.push_str(MULTISTATUS_END);
@@ -210,7 +214,7 @@ const MULTISTATUS_START: &str =
     "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">\n";
 const MULTISTATUS_END: &str = "</D:multistatus>\n";
 
-fn push_response(page: &mut String, url_path: &str, item: &Item) {
+fn push_response(page: &mut String, url_path: &str, item: &Item, room: Option<&Space>) {
     let (slash, kind, modified) = match item {
         Item::Folder { modified } => ("/", "<D:collection/>", *modified),
         Item::Object(status) => ("", "", status.modified()),
@@ -228,6 +232,17 @@ fn push_response(page: &mut String, url_path: &str, item: &Item) {
             status.etag()
         ));
     }
+    if let Some(room) = room {
+        let used_bytes = room.total_bytes.unwrap_or_default().saturating_sub(room.free_bytes);
+        let disks = serde_json::to_string(&room.disks).expect("names and numbers are JSON");
+        page.push_str(&format!(
+            "<D:quota-available-bytes>{}</D:quota-available-bytes>\
+             <D:quota-used-bytes>{used_bytes}</D:quota-used-bytes>\
+             <S:disks xmlns:S=\"urn:swathe:block-server\">{}</S:disks>",
+            room.free_bytes,
+            escape(&disks)
+        ));
+    }
     page.push_str("</D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>\n");
 }
 
@@ -240,6 +255,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use swathe_store_api::DiskSpace;
 
     fn items() -> Items {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
@@ -266,14 +282,18 @@ mod tests {
 
     #[test]
     fn properties_are_those_of_rfc_4918() {
+        let disk = DiskSpace { name: "d<1".into(), is_up: true, free_bytes: 3, total_bytes: 5 };
+        let room = Space::of_disks(vec![disk]);
         let mut page = String::new();
-        items().values().for_each(|item| push_response(&mut page, "/a%20b", item));
+        items().values().for_each(|item| push_response(&mut page, "/a%20b", item, Some(&room)));
         for text in [
             "<D:href>/a%20b</D:href>",
             "<D:href>/a%20b/</D:href>",
             "<D:resourcetype><D:collection/></D:resourcetype>",
             "<D:resourcetype></D:resourcetype>",
             "<D:getcontentlength>1234</D:getcontentlength>",
+            "<D:quota-available-bytes>3</D:quota-available-bytes><D:quota-used-bytes>2</D:quota-used",
+            "{&quot;name&quot;:&quot;d&lt;1&quot;,&quot;is_up&quot;:true,&quot;free_bytes&quot;:3",
             "<D:getlastmodified>Sun, 06 Nov 1994 08:49:37 GMT</D:getlastmodified>",
         ] {
             assert!(page.contains(text), "{text}\n{page}");

@@ -1,27 +1,22 @@
 //! `/metrics`, in the text format of Prometheus.
 
 use crate::disk::Disk;
+use crate::disks::Disks;
 use crate::request_record::{METHODS, RequestCounts, RequestRecord};
-use futures_util::future::join_all;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// A disk that does not say what is free by then counts as down.
-const LIMIT: Duration = Duration::from_secs(2);
 
 /// Name, kind, help and value of a metric of each disk.
 type DiskMetric = (&'static str, &'static str, &'static str, fn(&Disk) -> u64);
 
 /// All metrics of a server.
 pub(crate) async fn metrics(
-    disks: &[Arc<Disk>],
+    disks: &Disks,
     counts: &RequestCounts,
     record: &RequestRecord,
 ) -> String {
-    let spaces = disks.iter().map(|disk| disk.run_within(LIMIT, record, |disk| disk.space()));
-    let spaces = join_all(spaces).await;
+    let space = disks.space(record).await;
+    let disks = &disks.all;
     let mut page = Page::default();
     page.describe("swathe_server_requests_total", "counter", "Requests by method and status.");
     for (method, by_class) in METHODS.iter().zip(&counts.by_class) {
@@ -66,18 +61,17 @@ pub(crate) async fn metrics(
         }
     }
     page.describe("swathe_disk_up", "gauge", "1 if the disk is there, 0 if it is missing.");
-    for (disk, space) in disks.iter().zip(&spaces) {
-        page.add("swathe_disk_up", &label(disk), space.is_ok().into());
+    for (disk, space) in disks.iter().zip(&space.disks) {
+        page.add("swathe_disk_up", &label(disk), space.is_up.into());
     }
     for (name, help, first) in [
         ("swathe_disk_free_bytes", "Bytes that are free for objects.", true),
         ("swathe_disk_size_bytes", "Bytes of the disk, or its limit.", false),
     ] {
         page.describe(name, "gauge", help);
-        for (disk, space) in disks.iter().zip(&spaces) {
-            if let Ok((free, total)) = space {
-                page.add(name, &label(disk), if first { *free } else { *total });
-            }
+        for (disk, space) in disks.iter().zip(&space.disks).filter(|(_, space)| space.is_up) {
+            let value = if first { space.free_bytes } else { space.total_bytes };
+            page.add(name, &label(disk), value);
         }
     }
     page.0

@@ -96,7 +96,7 @@ impl BlockService {
         }
         let is_head = method == Method::HEAD;
         if url_path == METRICS && (is_head || method == Method::GET) {
-            let page = metrics(&disks.all, &self.counts, record).await;
+            let page = metrics(disks, &self.counts, record).await;
             let mut response = plain_answer(StatusCode::OK, page);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4");
             response.headers_mut().insert(CONTENT_TYPE, kind);

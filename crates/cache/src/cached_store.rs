@@ -6,7 +6,7 @@ use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
     CopyRefusal, CopySource, Layer, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source,
-    Store, StoreError, StoreSettings, Stores, Version,
+    Space, Store, StoreError, StoreSettings, Stores, Version,
 };
 
 /// The same stores, with a cache of blocks for the bytes of servers.
@@ -114,6 +114,10 @@ impl Store for CachedStore {
 
     fn bearer(&self, url: &str) -> Result<Option<String>, StoreError> {
         self.inner.bearer(url)
+    }
+
+    fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
+        self.inner.space(folder)
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {

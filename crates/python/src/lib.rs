@@ -41,7 +41,8 @@ mod _swathe {
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, redact_url};
     #[pymodule_export]
     use crate::source::{
-        MultiplexTiming, Source, Timing, VectorTiming, measure_restarts, take_timings,
+        MultiplexTiming, Source, Timing, VectorTiming, measure_restarts, received_bytes,
+        take_timings,
     };
     #[pymodule_export]
     use crate::stores::{

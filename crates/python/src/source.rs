@@ -202,6 +202,12 @@ pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64
     })
 }
 
+/// Bytes that servers have sent to this process.
+#[pyfunction]
+pub(crate) fn received_bytes() -> u64 {
+    swathe_store::received_bytes()
+}
+
 /// Timings of real requests since the last call: root, bytes, in flight, first byte, seconds.
 #[pyfunction]
 pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {

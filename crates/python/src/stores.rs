@@ -95,9 +95,9 @@ impl Stores {
         self.look_after(py, object, move |upkeep, url| upkeep.repair(url, deep))
     }
 
-    /// The servers of a striped store, as JSON.
-    fn stripe_servers(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.server_reports()))
+    /// The servers of a striped store, as JSON; `count`: with what is on them.
+    fn stripe_servers(&self, py: Python<'_>, name: &str, count: bool) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), move |upkeep, _| Ok(upkeep.server_reports(count)))
     }
 
     /// How often parts of a striped store were late in this process, as JSON.

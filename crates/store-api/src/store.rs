@@ -7,6 +7,7 @@ use crate::part_sums::PartSums;
 use crate::server_copy::{CopyRefusal, ServerCopy};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
+use crate::space::Space;
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -149,6 +150,14 @@ pub trait Store: Debug + Send + Sync {
     ) -> Result<Box<dyn Listing>, StoreError> {
         let url = object.url.trim_end_matches('/').to_string();
         Err(StoreError::Unsupported { url, why: "its store cannot be listed".into() })
+    }
+
+    /// The room where a folder lies; `None` if the store does not tell.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], [`StoreError::Forbidden`], [`StoreError::Network`].
+    fn space(&self, _folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
+        Ok(None)
     }
 
     /// Begin to write an object of `size` bytes, in one part or in more.

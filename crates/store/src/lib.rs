@@ -26,5 +26,5 @@ pub use open::{connect, open, redact_url, stores};
 #[doc(hidden)]
 pub use open::{connect_with_stall, open_with_stall};
 pub use store_folders::{Refusal, StoreFolders};
-pub use timing::{Timing, take_timings};
+pub use timing::{Timing, received_bytes, take_timings};
 pub use write::rename_each;

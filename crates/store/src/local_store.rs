@@ -7,10 +7,12 @@ use crate::place::Place;
 use crate::redact::percent_decode;
 use crate::store_folders::StoreFolders;
 use crate::write::NewFile;
+use rustix::fs::statvfs;
+use rustix::io::Errno;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    ListOptions, Listing, ObjectName, Sink, Source, Space, Store, StoreError, StoreSettings,
 };
 
 /// A folder of this machine; without a name, all files.
@@ -99,6 +101,30 @@ impl Store for LocalStore {
         let (root, start) = start_of(self.folder().unwrap_or_default(), &path);
         let folders = StoreFolders::new(root.clone(), self.other_roots());
         Ok(Box::new(FolderWalk::new(LocalFolders { root, folders }, &start, options)))
+    }
+
+    /// A folder that is not there yet is made with its first object: the folders above it, up to the
+    /// root, say what room it has.
+    fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
+        let path = path_of(folder.url)?;
+        let root = self.folder().unwrap_or_default();
+        for path in path.ancestors().take_while(|path| path.starts_with(root)) {
+            match statvfs(path) {
+                Ok(found) => {
+                    return Ok(Some(Space {
+                        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+                        total_bytes: Some(found.f_blocks.saturating_mul(found.f_frsize)),
+                        disks: Vec::new(),
+                    }));
+                }
+                Err(Errno::NOENT) => {}
+                Err(error) => {
+                    let url = path.display().to_string();
+                    return Err(StoreError::Io { url, source: error.into() });
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn create(

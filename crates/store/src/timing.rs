@@ -1,6 +1,7 @@
 //! What real reads took, to correct the profiles with.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Most timings stored until they are taken; the oldest are dropped.
@@ -21,6 +22,7 @@ pub struct Timing {
     pub seconds: f64,
 }
 
+static RECEIVED_BYTES: AtomicU64 = AtomicU64::new(0);
 static TIMINGS: Mutex<VecDeque<Timing>> = Mutex::new(VecDeque::new());
 
 pub(crate) fn record(timing: Timing) {
@@ -34,4 +36,13 @@ pub(crate) fn record(timing: Timing) {
 /// The timings of this process since the last call, oldest first.
 pub fn take_timings() -> Vec<Timing> {
     TIMINGS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+}
+
+pub(crate) fn add_received_bytes(bytes: usize) {
+    RECEIVED_BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
+/// Bytes that servers have sent to this process, however they were requested.
+pub fn received_bytes() -> u64 {
+    RECEIVED_BYTES.load(Ordering::Relaxed)
 }

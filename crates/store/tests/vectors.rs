@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_plan::{Costs, MultiRange, Way};
-use swathe_store::connect;
+use swathe_store::{connect, received_bytes};
 use swathe_store_api::{ObjectName, Source, StoreError, StoreSettings};
 
 const SIZE: usize = 200_000;
@@ -113,9 +113,11 @@ fn rows_are_one_request() {
     let server = server(|ranges, _| reply(&head(), &body(ranges)));
     let source = source(&server);
     source.take_traffic();
+    let bytes_before = received_bytes();
     assert_rows(&read(&*source).unwrap());
     let traffic = source.take_traffic();
     assert_eq!((traffic.requests, traffic.bytes), (1, body(&vectors(&server)[0]).len() as u64));
+    assert!(received_bytes() >= bytes_before + traffic.bytes, "other tests receive, too");
     let request = server.requests().pop().unwrap();
     assert_eq!(request.header("if-match"), Some("\"one\""));
     assert!(source.take_notes().is_empty() && source.costs().multi_range.is_some());

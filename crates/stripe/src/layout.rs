@@ -9,8 +9,12 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Checksums are of this many bytes of a part; blocks are multiples of it.
-pub(crate) const SUM_BYTES: u64 = 4096;
+/// Checksums are of at least this many bytes of a part; blocks are multiples of it.
+const SUM_BYTES: u64 = 4096;
+/// Checksums are of more bytes where those of all parts would take more than this.
+const MOST_SUMS_BYTES: u64 = 64 << 20;
+/// Most bytes of a checksum: they are read to verify any of them.
+const LARGEST_SUM_BYTES: u64 = 1 << 20;
 /// Most parts of an object.
 pub(crate) const MOST_PARTS: u32 = 64;
 /// Largest block: a row is in memory while it is written.
@@ -107,7 +111,7 @@ impl Layout {
             return self.block_bytes;
         }
         let rest = self.size - row * self.row_bytes();
-        rest.div_ceil(u64::from(self.data)).next_multiple_of(SUM_BYTES).min(rest)
+        rest.div_ceil(u64::from(self.data)).next_multiple_of(self.sum_bytes()).min(rest)
     }
 
     /// Bytes of the object in a row.
@@ -149,9 +153,22 @@ impl Layout {
         full * self.block_bytes + last
     }
 
+    /// Bytes of a part that a checksum is of: 4,096, and twice, four times ... as many for objects
+    /// whose records would be too large, as far as blocks are multiples of it.
+    pub(crate) fn sum_bytes(self) -> u64 {
+        let all = self.size / u64::from(self.data) * u64::from(self.parts());
+        let is_enough = |bytes: &u64| {
+            all / bytes * 4 <= MOST_SUMS_BYTES
+                || *bytes == LARGEST_SUM_BYTES
+                || !self.block_bytes.is_multiple_of(2 * bytes)
+        };
+        let mut sizes = std::iter::successors(Some(SUM_BYTES), |bytes| Some(2 * bytes));
+        sizes.find(is_enough).unwrap_or(SUM_BYTES)
+    }
+
     /// Checksums of a part.
     pub(crate) fn sums_in(self, part: u32) -> u64 {
-        self.part_bytes(part).div_ceil(SUM_BYTES)
+        self.part_bytes(part).div_ceil(self.sum_bytes())
     }
 
     /// The pieces of some bytes of the object, in their order.
@@ -170,12 +187,12 @@ impl Layout {
             Some(Piece { row, shard: shard as u32, range: from..from + length })
         })
     }
-}
 
-/// A range of a shard or part of `length` bytes, widened to whole checksums.
-pub(crate) fn widen(range: &Range<u64>, length: u64) -> Range<u64> {
-    let end = range.end.next_multiple_of(SUM_BYTES).min(length);
-    range.start / SUM_BYTES * SUM_BYTES..end
+    /// A range of a shard or part of `length` bytes, widened to whole checksums.
+    pub(crate) fn widen(self, range: &Range<u64>, length: u64) -> Range<u64> {
+        let bytes = self.sum_bytes();
+        range.start / bytes * bytes..range.end.next_multiple_of(bytes).min(length)
+    }
 }
 
 #[cfg(test)]
@@ -248,8 +265,18 @@ mod tests {
         let layout = Layout { size: 100_000, block_bytes: 1 << 20, data: 4, parity: 1 };
         let lengths: Vec<u64> = (0..5).map(|part| layout.part_bytes(part)).collect();
         assert_eq!(lengths, [28672, 28672, 28672, 13984, 28672]);
-        assert_eq!(widen(&(5000..9000), 13984), 4096..12288);
-        assert_eq!(widen(&(13000..13900), 13984), 12288..13984);
+        assert_eq!(layout.widen(&(5000..9000), 13984), 4096..12288);
+        assert_eq!(layout.widen(&(13000..13900), 13984), 12288..13984);
+    }
+
+    #[test]
+    fn the_checksums_of_large_objects_are_of_more_bytes() {
+        let layout = |size, block_bytes| Layout { size, block_bytes, data: 4, parity: 1 };
+        assert_eq!(layout(50 << 30, 1 << 20).sum_bytes(), 4096);
+        assert_eq!(layout(1 << 40, 1 << 20).sum_bytes(), 128 << 10);
+        assert_eq!(layout(1 << 40, 1 << 20).check().unwrap().sums_in(0), 1 << 21);
+        assert_eq!(layout(1 << 50, 1 << 20).sum_bytes(), 1 << 20);
+        assert_eq!(layout(1 << 40, 12 << 10).sum_bytes(), 4096, "blocks are multiples of it");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! servers disagree about.
 
 use crate::names::{FileKind, kind_of};
-use crate::record::Generation;
+use crate::record::{Generation, is_odd};
 use crate::records::{Records, failures_of, majority, too_few_servers};
 use crate::server::{Server, ServerItem, ask_all};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ const MOST_NAME_BYTES: usize = 256 << 20;
 pub(crate) struct ServerFiles {
     /// Servers with a record.
     pub(crate) records: usize,
+    /// Those of which it may be that the object was removed.
+    odd_records: usize,
     /// Parts of each version, with the size of the object.
     pub(crate) parts: BTreeMap<(Generation, u64), usize>,
     modified: Option<String>,
@@ -30,6 +32,8 @@ pub(crate) struct ServerFiles {
 #[derive(Debug, Default)]
 pub(crate) struct ListedObjects {
     pub(crate) objects: BTreeMap<String, ServerFiles>,
+    /// Servers that listed all they have.
+    servers: usize,
     refusals: BTreeMap<String, String>,
     name_bytes: usize,
 }
@@ -53,6 +57,7 @@ impl ListedObjects {
             return Err(too_few_servers(url, "listings of", majority(count), count, &failures));
         }
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.servers = count - failures.len();
         Ok(std::mem::take(&mut *files))
     }
 
@@ -81,6 +86,7 @@ impl ListedObjects {
         match part {
             None => {
                 files.records += 1;
+                files.odd_records += usize::from(entry.size.is_none_or(is_odd));
                 files.modified = files.modified.take().max(entry.modified);
             }
             Some(version) => *files.parts.entry(version).or_default() += 1,
@@ -118,12 +124,13 @@ impl StripedListing {
         if !self.path.is_empty() && !self.path.ends_with('/') {
             items.extend(self.by_record(&self.path));
         }
+        let servers = files.servers;
         let is_listed = |path: &str| {
             path.strip_prefix(&folder)
                 .is_some_and(|below| self.options.with_hidden || !is_hidden(below))
         };
         for (path, files) in files.objects.iter().filter(|(path, _)| is_listed(path)) {
-            items.extend(self.item(path, files));
+            items.extend(self.item(path, files, servers));
         }
         let refusals = files.refusals.into_iter().filter(|(path, _)| is_listed(path));
         items.extend(refusals.map(|(path, why)| ListItem::Unlisted { path, why }));
@@ -133,15 +140,16 @@ impl StripedListing {
         Ok(items)
     }
 
-    fn item(&self, path: &str, files: &ServerFiles) -> Option<ListItem> {
+    /// What servers agree about needs no record: a newer version has parts, or a record of a removal,
+    /// on most servers, so that one of those that answered has it.
+    fn item(&self, path: &str, files: &ServerFiles, servers: usize) -> Option<ListItem> {
         if files.records == 0 {
             // Parts alone: of a write that did not end, or that ends now.
             return None;
         }
         let mut versions = files.parts.iter();
-        let count = self.servers.len();
         if let (Some(((generation, size), &parts)), None) = (versions.next(), versions.next())
-            && (files.records, parts) == (count, count)
+            && (files.records, files.odd_records, parts) == (servers, 0, servers)
         {
             return Some(ListItem::Object(Entry {
                 path: path.to_string(),
@@ -179,5 +187,51 @@ impl Listing for StripedListing {
         };
         let page: Vec<ListItem> = items.by_ref().take(PAGE).collect();
         Ok((!page.is_empty()).then_some(page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{TestStripe, bytes_of};
+    use std::fs;
+
+    fn named(names: &[(&str, u64)]) -> Vec<(String, Option<u64>)> {
+        names.iter().map(|&(name, size)| (name.to_string(), Some(size))).collect()
+    }
+
+    #[test]
+    fn objects_are_listed_with_their_sizes() {
+        let stripe = TestStripe::new(4, 1, false);
+        for (path, size) in [("a", 10), ("d/b", 20), ("d/e/c", 0), (".hidden", 5), ("d.x", 7)] {
+            stripe.put(path, &bytes_of(size, 1), false).expect("written");
+        }
+        let list = |path: &str| stripe.list(path).expect("listed");
+        let all = named(&[("a", 10), ("d.x", 7), ("d/b", 20), ("d/e/c", 0)]);
+        assert_eq!(list(""), all);
+        assert_eq!(list("d"), named(&[("d/b", 20), ("d/e/c", 0)]));
+        assert_eq!(list("d/b"), named(&[("d/b", 20)]));
+        assert_eq!(list("e"), []);
+        // Also without a server, where no record is read; and with one that has lost its files.
+        stripe.kill(0, true);
+        let before = stripe.opens();
+        assert_eq!((list(""), stripe.opens()), (all, before));
+        fs::remove_file(&stripe.files(1, true)[1]).expect("the record of a, after .hidden");
+        assert_eq!(list("").len(), 4);
+        assert!(stripe.opens() > before);
+        (1..3).for_each(|server| stripe.kill(server, true));
+        let error = stripe.list("").expect_err("too few").to_string();
+        assert!(error.contains("s0:") && error.contains("found 1"), "{error}");
+    }
+
+    #[test]
+    fn an_object_whose_removal_did_not_end_is_not_listed() {
+        let stripe = TestStripe::new(4, 1, false);
+        stripe.put("a", &bytes_of(1000, 1), false).expect("written");
+        let parts: Vec<_> = (0..4).map(|server| stripe.part(server)).collect();
+        let bytes: Vec<_> = parts.iter().map(|path| fs::read(path).expect("a part")).collect();
+        stripe.remove("a").expect("removed");
+        // As if it had been killed before the parts were removed.
+        parts.iter().zip(bytes).for_each(|(path, bytes)| fs::write(path, bytes).expect("a part"));
+        assert_eq!(stripe.list("").expect("listed"), []);
     }
 }

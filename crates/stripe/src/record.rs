@@ -3,10 +3,14 @@
 //!
 //! A record lies beside each part, and each has all of it. So any one is enough to read the object,
 //! without a catalogue. It is a line of text, the length of the header (4 bytes, little-endian), the
-//! header (JSON), its CRC-32, and the CRC-32 of each 4,096 bytes of each part. These are in groups of
-//! 16,384, each followed by a CRC-32 of its own, so that a part of them can be read alone.
+//! header (JSON), its CRC-32, and the CRC-32 of each 4,096 bytes of each part (of more bytes for
+//! objects above about 50 GB). These are in groups of 16,384, each followed by a CRC-32 of its own,
+//! so that a part of them can be read alone.
+//!
+//! A record of a removal has an odd number of bytes, any other an even one: the header is padded with
+//! a space. So a listing tells which records are to be read.
 
-use crate::layout::{Layout, SUM_BYTES};
+use crate::layout::Layout;
 use crate::parity::code_name;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -97,6 +101,11 @@ pub(crate) struct RecordError {
     pub(crate) found: String,
 }
 
+/// Whether a record of this many bytes is of a removal; everything else in a record is even.
+pub(crate) fn is_odd(bytes: u64) -> bool {
+    bytes % 2 == 1
+}
+
 fn wrong<T>(expected: impl ToString, found: impl ToString) -> Result<T, RecordError> {
     Err(RecordError { expected: expected.to_string(), found: found.to_string() })
 }
@@ -104,7 +113,10 @@ fn wrong<T>(expected: impl ToString, found: impl ToString) -> Result<T, RecordEr
 impl Header {
     /// The bytes of a record: this header and the checksums of all parts.
     pub(crate) fn encode(&self, sums: &[Vec<u32>]) -> Vec<u8> {
-        let header = serde_json::to_vec(self).expect("strings and numbers are JSON");
+        let mut header = serde_json::to_vec(self).expect("strings and numbers are JSON");
+        if is_odd(header.len() as u64) != self.is_removed {
+            header.push(b' ');
+        }
         let mut record = MAGIC.to_vec();
         record.extend((header.len() as u32).to_le_bytes());
         record.extend(&header);
@@ -188,7 +200,7 @@ impl Header {
     /// Number of the checksum of the bytes at an offset of a part, among those of all parts.
     pub(crate) fn sum_number(&self, part: u32, offset: u64) -> u64 {
         let before: u64 = (0..part).map(|before| self.layout.sums_in(before)).sum();
-        before + offset / SUM_BYTES
+        before + offset / self.layout.sum_bytes()
     }
 
     /// The group of a checksum, and its place in that.
@@ -260,9 +272,12 @@ mod tests {
             let record = header.encode(&sums);
             let (read, start) = Header::decode(&record).unwrap().unwrap();
             assert_eq!((&read, start + read.sums_bytes()), (&header, record.len() as u64));
+            assert!(!is_odd(record.len() as u64));
+            let removal = Header { is_removed: true, ..header.clone() }.encode(&[]);
+            assert!(is_odd(removal.len() as u64));
             for (part, sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate().step_by(997) {
-                    let number = read.sum_number(part as u32, at as u64 * SUM_BYTES);
+                    let number = read.sum_number(part as u32, at as u64 * read.layout.sum_bytes());
                     let (group, within) = Header::group_of(number);
                     let range = read.group_range(group);
                     let bytes =

@@ -1,6 +1,7 @@
 //! What was found of striped objects and their servers.
 
 use serde::Serialize;
+use swathe_store_api::Space;
 
 /// The state of a part or of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -111,6 +112,10 @@ pub struct ServerReport {
     pub records: u64,
     /// Bytes of both.
     pub bytes: u64,
+    /// Room on it, if it tells.
+    pub space: Option<Space>,
+    /// Why that could not be asked.
+    pub space_error: Option<String>,
 }
 
 /// Reads around parts that were late, in this process.

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store::ObjectWriter;
 use swathe_store_api::{
-    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Source, Store, StoreError,
-    Stores, Version,
+    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Source, Space, Store,
+    StoreError, Stores, Version,
 };
 use swathe_trace::Scope;
 
@@ -85,6 +85,11 @@ impl Server {
         self.at(path, |name| self.store.assume(name, version))
     }
 
+    /// The room on it; `None` if it does not tell.
+    pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
+        self.at("", |name| self.store.space(name))
+    }
+
     /// Begin to write a file, in pieces of `part_bytes`.
     pub(crate) fn write(
         &self,
@@ -139,6 +144,12 @@ impl Server {
             Err(StoreError::NotFound { .. }) => Ok(()),
             other => other,
         }
+    }
+
+    /// Ask for the first page of a listing: whether it answers.
+    pub(crate) fn answers(&self) -> Result<(), StoreError> {
+        let options = ListOptions { with_hidden: true, may_lack: true };
+        self.at("", |name| self.store.list(name, options))?.next_page().map(drop)
     }
 
     /// The files at or below a path, in pages; paths as of this folder.

@@ -1,6 +1,6 @@
 //! Bytes of shards: those that a read needs, and those that it has.
 
-use crate::layout::{Layout, Piece, widen};
+use crate::layout::{Layout, Piece};
 use crate::parity::Parity;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ impl ShardRanges {
     pub(crate) fn of(layout: Layout, requests: &[Range<u64>]) -> ShardRanges {
         let mut ranges = ShardRanges::default();
         for Piece { row, shard, range } in requests.iter().flat_map(|r| layout.pieces(r.clone())) {
-            ranges.add((row, shard), widen(&range, layout.shard_bytes(row, shard)));
+            ranges.add((row, shard), layout.widen(&range, layout.shard_bytes(row, shard)));
         }
         ranges
     }

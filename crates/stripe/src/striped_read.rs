@@ -5,7 +5,6 @@
 //! enough to rebuild what it has. All bytes are checked before they count.
 
 use crate::ask::Ask;
-use crate::layout::widen;
 use crate::object::Object;
 use crate::part_fetch::{Message, PartFetch};
 use crate::shards::{ShardId, ShardRanges, Shards};
@@ -247,7 +246,7 @@ impl Window {
             let length = layout.shard_bytes(row, other.1);
             let there = range.start.min(length)..range.end.min(length);
             if !there.is_empty() && self.shards.get(other, &there).is_none() {
-                needs.add(other, widen(&there, length));
+                needs.add(other, layout.widen(&there, length));
             }
         }
         Some(())

@@ -5,7 +5,7 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
-use crate::layout::{Layout, SUM_BYTES};
+use crate::layout::Layout;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
@@ -112,7 +112,8 @@ impl StripedSink {
         for (shard, bytes) in shards.into_iter().enumerate() {
             let part = layout.part_of(number, shard as u32) as usize;
             if !bytes.is_empty() {
-                self.sums[part].extend(bytes.chunks(SUM_BYTES as usize).map(crc32fast::hash));
+                let chunks = bytes.chunks(layout.sum_bytes() as usize);
+                self.sums[part].extend(chunks.map(crc32fast::hash));
                 self.parts[part].write(bytes);
             }
         }

@@ -1,7 +1,6 @@
 //! The checksums of an object's parts: read from its records when they are needed, kept in memory
 //! while they are few.
 
-use crate::layout::SUM_BYTES;
 use crate::record::{Header, decode_group};
 use crate::records::Record;
 use std::collections::HashMap;
@@ -33,9 +32,8 @@ impl Sums {
         bytes: &[u8],
     ) -> Result<Option<u64>, StoreError> {
         let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
-        for (at, block) in
-            (start..).step_by(SUM_BYTES as usize).zip(bytes.chunks(SUM_BYTES as usize))
-        {
+        let step = header.layout.sum_bytes() as usize;
+        for (at, block) in (start..).step_by(step).zip(bytes.chunks(step)) {
             let (number, within) = Header::group_of(header.sum_number(part, at));
             if group.as_ref().is_none_or(|(last, _)| *last != number) {
                 group = Some((number, self.group(header, number)?));

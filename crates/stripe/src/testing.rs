@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use swathe_plan::{Costs, Curve, Way};
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink, Source, Store,
-    StoreError, StoreSettings, Version,
+    ListItem, ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink, Source,
+    Store, StoreError, StoreSettings, Version,
 };
 
 /// How a server behaves.
@@ -25,6 +25,8 @@ pub(crate) struct Behaviour {
     pub(crate) delay_ms: AtomicU64,
     /// Bytes read.
     pub(crate) read_bytes: AtomicU64,
+    /// Objects opened.
+    pub(crate) opens: AtomicU64,
 }
 
 /// A folder that fails as told.
@@ -72,6 +74,7 @@ impl Store for FlakyStore {
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
         self.check(object.url)?;
+        self.behaviour.opens.fetch_add(1, Ordering::Relaxed);
         let inner = self.inner.open(object)?;
         let costs = self.settings().costs.clone();
         Ok(Arc::new(FlakySource {
@@ -234,6 +237,28 @@ impl TestStripe {
     pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
         let url = TestStripe::url(path);
         self.store.remove(ObjectName { url: &url, qualified_name: None })
+    }
+
+    /// The names and sizes of a listing.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<(String, Option<u64>)>, StoreError> {
+        let url = TestStripe::url(path);
+        let options = ListOptions { with_hidden: false, may_lack: true };
+        let mut listing =
+            self.store.list(ObjectName { url: &url, qualified_name: None }, options)?;
+        let mut all = Vec::new();
+        while let Some(page) = listing.next_page()? {
+            all.extend(page.into_iter().map(|item| match item {
+                ListItem::Object(entry) => (entry.path, entry.size),
+                ListItem::Unlisted { path, .. } => (path, None),
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Objects of servers that were opened.
+    pub(crate) fn opens(&self) -> u64 {
+        let each = self.behaviours.iter();
+        each.map(|behaviour| behaviour.opens.load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn kill(&self, server: usize, is_dead: bool) {

@@ -1,6 +1,6 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
-use crate::layout::{Layout, SUM_BYTES};
+use crate::layout::Layout;
 use crate::names::{FileKind, kind_of, part_path, record_path};
 use crate::object::Object;
 use crate::part_writer::PartWriter;
@@ -60,8 +60,10 @@ impl Upkeep {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !blocks.is_empty() => {
-                    let rows: HashSet<u64> =
-                        blocks.iter().map(|at| at * SUM_BYTES / layout.block_bytes).collect();
+                    let rows: HashSet<u64> = blocks
+                        .iter()
+                        .map(|at| at * layout.sum_bytes() / layout.block_bytes)
+                        .collect();
                     rows.into_iter().for_each(|row| *losses.entry(row).or_default() += 1);
                 }
                 _ => (0..layout.rows()).for_each(|row| *losses.entry(row).or_default() += 1),
@@ -199,11 +201,15 @@ impl Upkeep {
         HedgeReport { tries, wins, extra_bytes, read_bytes }
     }
 
-    /// The servers of the store, and what is on them.
-    pub fn server_reports(&self) -> Vec<ServerReport> {
-        ask_all(self.servers(), |_, server| {
+    /// The servers of the store; with `count` what is on them.
+    pub fn server_reports(&self, count: bool) -> Vec<ServerReport> {
+        ask_all(self.servers(), move |_, server| {
             let (mut parts, mut records, mut bytes) = (0, 0, 0);
-            let result = server.list("", &mut |item| {
+            let list = |take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>| match count {
+                true => server.list("", take),
+                false => server.answers(),
+            };
+            let result = list(&mut |item| {
                 if let ServerItem::File(entry) = item {
                     match kind_of(&entry.path) {
                         FileKind::Part { .. } => parts += 1,
@@ -214,6 +220,11 @@ impl Upkeep {
                 }
                 Ok(())
             });
+            // Also of a server with a missing disk, which cannot be listed.
+            let (space, space_error) = match server.space() {
+                Ok(space) => (space, None),
+                Err(error) => (None, Some(error.to_string())),
+            };
             ServerReport {
                 server: server.name.clone(),
                 url: server.url(),
@@ -222,6 +233,8 @@ impl Upkeep {
                 parts,
                 records,
                 bytes,
+                space,
+                space_error,
             }
         })
     }
@@ -284,6 +297,8 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
         }
     };
     let mut blocks = Vec::new();
+    let sum_bytes = object.layout().sum_bytes();
+    let step = sum_bytes as usize;
     if deep {
         let size = object.layout().part_bytes(number);
         let ranges: Vec<_> = (0..size.div_ceil(READ_BYTES))
@@ -297,11 +312,9 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
                     return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
                 }
             };
-            for (at, block) in
-                (range.start..).step_by(SUM_BYTES as usize).zip(bytes.chunks(SUM_BYTES as usize))
-            {
+            for (at, block) in (range.start..).step_by(step).zip(bytes.chunks(step)) {
                 if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
-                    blocks.push(at / SUM_BYTES);
+                    blocks.push(at / sum_bytes);
                 }
             }
         }
@@ -309,7 +322,7 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
     if blocks.is_empty() {
         return Ok((report(PieceState::Whole, None), blocks));
     }
-    let why = format!("{} blocks of {SUM_BYTES} bytes are not what was written", blocks.len());
+    let why = format!("{} blocks of {sum_bytes} bytes are not what was written", blocks.len());
     let damaged_blocks = blocks.iter().take(MOST_BLOCKS).copied().collect();
     let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
     Ok((report, blocks))

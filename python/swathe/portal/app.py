@@ -31,6 +31,7 @@ from swathe.portal.http.headers import add_security_headers
 from swathe.portal.http.long_responses import Streams
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.archive_counts import ArchiveCounts
+from swathe.portal.pages.stripe_servers import StripeServers
 from swathe.portal.save_worker_replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.uploads import IMPORTS, Uploads
@@ -211,6 +212,7 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
     finally:
         await run_in_threadpool(portal.runner.stop)
         await run_in_threadpool(counting.join)  # the catalogue is closed next
+        app.state.stripe_servers.close()
 
 
 class SecureApp(FastAPI):
@@ -234,6 +236,7 @@ def make_app(portal: Portal) -> FastAPI:
     )
     app.state.portal = portal
     app.state.holdings = ArchiveCounts(portal.catalog)
+    app.state.stripe_servers = StripeServers()
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())
     app.include_router(health.router)

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
         stat_object,
     )
     from swathe.stores.stripe_plan import StripePlan, plan_stripe
+    from swathe.stores.stripe_reports import CheckReport, RepairReport, StripeStatus
     from swathe.stores.stripes import (
-        CheckReport,
-        RepairReport,
-        StripeStatus,
         check_stripes,
         rebalance_stripes,
         repair_stripes,
@@ -40,10 +38,8 @@ _OBJECTS = (
     "remove_objects",
     "stat_object",
 )
+_STRIPE_REPORTS = ("CheckReport", "RepairReport", "StripeStatus")
 _STRIPES = (
-    "CheckReport",
-    "RepairReport",
-    "StripeStatus",
     "check_stripes",
     "rebalance_stripes",
     "repair_stripes",
@@ -82,6 +78,7 @@ __getattr__ = lazy_names(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),
         **dict.fromkeys(_OBJECTS, "swathe.stores.objects"),
+        **dict.fromkeys(_STRIPE_REPORTS, "swathe.stores.stripe_reports"),
         **dict.fromkeys(_STRIPES, "swathe.stores.stripes"),
         **dict.fromkeys(("StripePlan", "plan_stripe"), "swathe.stores.stripe_plan"),
     },

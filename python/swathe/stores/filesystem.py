@@ -6,16 +6,22 @@ every store with Swathe's credentials, retries, measured costs and verified copi
 
 from __future__ import annotations
 
-import io
 import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from swathe import _swathe
-from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
+from swathe.core.errors import OutputError, SwatheError
 from swathe.stores import named_stores
 from swathe.stores.listing import UnlistedObject
+from swathe.stores.object_file import (
+    SwatheFile,
+    SwatheTextFile,
+    native_stores,
+    object_name,
+    open_object,
+    range_of,
+    read_ranges,
+)
 from swathe.stores.objects import (
     SubFolder,
     copy_object,
@@ -23,25 +29,19 @@ from swathe.stores.objects import (
     list_objects,
     object_identity,
     remove_objects,
-    store_of,
 )
-from swathe.stores.registry import known_stores
 
-try:
-    from fsspec.callbacks import DEFAULT_CALLBACK
-    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
-    from fsspec.utils import isfilelike
-except ModuleNotFoundError as error:
-    raise SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
+# isort: split
+# After object_file, which says what to install if there is no fsspec.
+from fsspec.callbacks import DEFAULT_CALLBACK
+from fsspec.spec import AbstractFileSystem
+from fsspec.utils import isfilelike
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from swathe._swathe import Source
     from swathe.stores.listing import ListedObject
 
-READ_BYTES = 64 << 20
-"""Most bytes that the engine returns at once."""
 TEXT_OPTIONS = ("encoding", "errors", "newline")
 """Options of files opened as text."""
 OBJECTS_AT_ONCE = 16
@@ -72,7 +72,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         if not path:
             infos = [_folder_info(store.name) for store in named_stores.list()]
         else:
-            infos = [_info(entry) for entry in _check_entries(list_folder(_name(path)))]
+            infos = [_info(entry) for entry in _check_entries(list_folder(object_name(path)))]
             if not infos and "/" in path:
                 raise FileNotFoundError(path)
         return infos if detail else [each["name"] for each in infos]
@@ -90,7 +90,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         if maxdepth is not None or withdirs or not path:
             return super().find(path, maxdepth, withdirs, detail, **kwargs)
         try:
-            entries = list(_check_entries(list_objects(_name(path))))
+            entries = list(_check_entries(list_objects(object_name(path))))
         except FileNotFoundError:
             entries = []
         infos = {each["name"]: each for each in map(_info, entries)}
@@ -125,7 +125,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 raise FileNotFoundError(path)
             return _folder_info(store)
         try:
-            source = _open(path)
+            source = open_object(path)
         except SwatheError:
             if self._has_objects(path):
                 return _folder_info(path)
@@ -134,7 +134,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
     def _has_objects(self, path: str) -> bool:
         try:
-            return next(list_objects(f"{_name(path)}/"), None) is not None
+            return next(list_objects(f"{object_name(path)}/"), None) is not None
         except SwatheError:
             return False  # the error of opening it says more
 
@@ -153,8 +153,8 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         self, path: str, start: int | None = None, end: int | None = None, **_kwargs: Any
     ) -> bytes:
         """Return the bytes of an object, or some of them; negative ones count from its end."""
-        source = _open(self._strip_protocol(path))
-        return _read(source, [_range(source, start, end)])[0]
+        source = open_object(self._strip_protocol(path))
+        return read_ranges(source, [range_of(source, start, end)])[0]
 
     def cat_ranges(
         self,
@@ -186,9 +186,9 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
         def read(path: str, places: list[int]) -> None:
             try:
-                source = _open(path)
-                ranges = [_range(source, starts[at], ends[at]) for at in places]
-                contents: Sequence[Any] = _read(source, ranges)
+                source = open_object(path)
+                ranges = [range_of(source, starts[at], ends[at]) for at in places]
+                contents: Sequence[Any] = read_ranges(source, ranges)
             except (SwatheError, FileNotFoundError) as error:
                 if on_error != "return":
                     raise
@@ -206,7 +206,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         if "b" in mode or "r" in mode:
             return super().open(path, mode, *args, **kwargs)
         text = {name: kwargs.pop(name) for name in TEXT_OPTIONS if name in kwargs}
-        return _TextFile(self.open(path, f"{mode.replace('t', '')}b", *args, **kwargs), **text)
+        return SwatheTextFile(self.open(path, f"{mode.replace('t', '')}b", *args, **kwargs), **text)
 
     def _open(
         self,
@@ -236,9 +236,9 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Copy an object; the copy is verified. `keeps`: identities of objects not to replace."""
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if not self.isdir(source):
-            if keeps and object_identity(_engine(), _name(target)) in keeps:
+            if keeps and object_identity(native_stores(), object_name(target)) in keeps:
                 raise OutputError(f"{target}: cannot write: it is to be moved, too")
-            copy_object(_name(source), _name(target), overwrite=True)
+            copy_object(object_name(source), object_name(target), overwrite=True)
 
     def mv(
         self,
@@ -262,8 +262,8 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         sources = [path for path, kind in kinds.items() if kind == "file"]
         if not recursive and len(sources) < len(kinds):
             raise IsADirectoryError(next(path for path in kinds if path not in sources))
-        engine = _engine()
-        keeps = frozenset(object_identity(engine, _name(path)) for path in sources)
+        engine = native_stores()
+        keeps = frozenset(object_identity(engine, object_name(path)) for path in sources)
         self.copy(
             path1, path2, recursive=recursive, maxdepth=maxdepth, on_error="raise", keeps=keeps
         )
@@ -284,7 +284,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             return
         size = os.path.getsize(lpath)
         callback.set_size(size)
-        target = _name(self._strip_protocol(rpath))
+        target = object_name(self._strip_protocol(rpath))
         copy_object(os.path.abspath(lpath), target, overwrite=mode != "create")
         callback.absolute_update(size)
 
@@ -307,7 +307,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             return
         callback.set_size(info["size"])
         os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
-        copy_object(_name(path), os.path.abspath(lpath), overwrite=True)
+        copy_object(object_name(path), os.path.abspath(lpath), overwrite=True)
         callback.absolute_update(info["size"])
 
     def rm_file(self, path: str) -> None:
@@ -316,7 +316,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         Raises:
             FileNotFoundError: If there is none.
         """
-        remove_objects(_name(self._strip_protocol(path)))
+        remove_objects(object_name(self._strip_protocol(path)))
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
         """Remove objects; a folder only with `recursive`.
@@ -342,91 +342,6 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """Do nothing: a folder without objects does not exist."""
 
 
-class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no types
-    """An object that is read at one version, or written whole when it is closed."""
-
-    def __init__(
-        self, fs: SwatheFileSystem, path: str, mode: str = "rb", *args: Any, **kwargs: Any
-    ):
-        """Open an object.
-
-        Raises:
-            FileNotFoundError, PermissionError, OSError: If it cannot be opened.
-            FileExistsError: If it exists, and the mode is `xb`.
-        """
-        self._source: Source | None = None
-        self._content: Any = None
-        if mode == "rb":
-            self._source = _open(path)
-            kwargs["size"] = self._source.size
-        elif mode == "xb" and fs.exists(path):
-            raise FileExistsError(path)
-        elif mode == "ab":
-            raise NotImplementedError(f"{path}: expected mode rb, wb or xb, found ab")
-        super().__init__(fs, path, mode, *args, **kwargs)
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        """Close it; after an error nothing is written."""
-        if kind is not None and self.writable():
-            self.autocommit = False
-        self.close()
-        if kind is not None:
-            self.discard()
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """Return what `info` returns, of the version that is open."""
-        source = self._source
-        if source is None:
-            return dict(self.fs.info(self.path))
-        return {"name": self.path, "size": source.size, "type": "file", "version": source.version}
-
-    def _fetch_range(self, start: int, end: int) -> bytes:
-        assert self._source is not None
-        return _read(self._source, [(start, min(end, self._source.size))])[0]
-
-    def _initiate_upload(self) -> None:
-        # A store takes an object whole, and its size first.
-        self._content = tempfile.NamedTemporaryFile(prefix="swathe-write-")  # noqa: SIM115
-
-    def _upload_chunk(self, final: bool = False) -> bool:
-        self._content.write(self.buffer.getbuffer())
-        if final:
-            self._content.flush()
-            if self.autocommit:
-                self.commit()
-        return True
-
-    def commit(self) -> None:
-        """Write the object, unless it was discarded."""
-        if self._content is None:
-            return
-        try:
-            copy_object(self._content.name, _name(self.path), overwrite=self.mode != "xb")
-        finally:
-            self.discard()
-
-    def discard(self) -> None:
-        """Forget what was written."""
-        if self._content is not None:
-            self._content.close()
-            self._content = None
-
-
-class _TextFile(io.TextIOWrapper):
-    """A text that is written whole when it is closed."""
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Close it; after an error nothing is written."""
-        file = self.buffer
-        if kind is None or not isinstance(file, SwatheFile):
-            self.close()
-            return
-        file.autocommit = False
-        self.close()
-        file.discard()
-
-
 def fs() -> SwatheFileSystem:
     """Return the stores of the catalogue as a filesystem of fsspec.
 
@@ -447,60 +362,10 @@ def _raise_unless_missing(error: OSError) -> None:
         raise error
 
 
-def _name(path: str) -> str:
-    """Return `NAME:path` of a path of the filesystem.
-
-    Raises:
-        FileNotFoundError: If there is no such store.
-    """
-    store, _, key = path.partition("/")
-    name = f"{store}:{key}"
-    try:
-        store_of(name)
-    except NoSuchStoreError as error:
-        raise FileNotFoundError(f"{path}: {error.args[0]}") from error
-    return name
-
-
 def _path(name: str) -> str:
     """Return the path of the filesystem of `NAME:path`, without a slash at its end."""
     store, _, key = name.partition(":")
     return f"{store}/{key}".rstrip("/")
-
-
-def _engine() -> _swathe.Stores:
-    return known_stores() or _swathe.Stores("[]")
-
-
-def _open(path: str) -> Source:
-    return _engine().open(_name(path))
-
-
-def _range(source: Source, start: int | None, end: int | None) -> tuple[int, int]:
-    """Return a range of an object as Python's slices have it."""
-    first, last, _ = slice(start, end).indices(source.size)
-    return first, max(first, last)
-
-
-def _read(source: Source, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the bytes of ranges, in as many steps as the engine's limit asks for."""
-    results: list[bytes] = []
-    together: list[tuple[int, int]] = []
-    total_bytes = 0
-    for start, end in ranges:
-        if end - start > READ_BYTES:
-            results += source.read_ranges(together)
-            # One after the other: a server may say that its object has any size.
-            parts = ((at, min(at + READ_BYTES, end)) for at in range(start, end, READ_BYTES))
-            results.append(b"".join(source.read_ranges([part])[0] for part in parts))
-            together, total_bytes = [], 0
-            continue
-        if total_bytes + end - start > READ_BYTES:
-            results += source.read_ranges(together)
-            together, total_bytes = [], 0
-        together.append((start, end))
-        total_bytes += end - start
-    return results + source.read_ranges(together)
 
 
 def _check_entries(

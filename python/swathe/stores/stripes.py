@@ -10,8 +10,8 @@ import json
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
@@ -24,11 +24,21 @@ from swathe.stores.objects import (
     CopyFault,
     CopyPair,
     CopyReport,
-    FaultReport,
     copy_pairs,
     list_objects,
 )
 from swathe.stores.registry import known_stores, to_native
+from swathe.stores.stripe_reports import (
+    CheckReport,
+    DiskSpace,
+    Leftover,
+    ObjectCheck,
+    PieceStatus,
+    RepairReport,
+    ServerStatus,
+    Space,
+    StripeStatus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,227 +47,35 @@ if TYPE_CHECKING:
     from swathe.catalog import Store
 
 T = TypeVar("T")
-State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 
 
-@dataclass(frozen=True)
-class PieceStatus:
-    """The state of a part or of a record on one server.
-
-    Attributes:
-        server: the server, as `NAME:prefix`.
-        state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
-        why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
-    """
-
-    server: str
-    state: State
-    why: str | None = None
-    damaged_blocks: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class ObjectCheck:
-    """The state of one object.
-
-    Attributes:
-        path: its name, `NAME:path`.
-        size: size in bytes.
-        generation: number of its version.
-        writer: who wrote this version.
-        block_bytes: size of a block.
-        data: number of servers whose parts suffice to read it.
-        parity: number of further servers.
-        parts: its parts.
-        records: its records.
-        is_readable: whether it can be read as it is.
-    """
-
-    path: str
-    size: int
-    generation: int
-    writer: str
-    block_bytes: int
-    data: int
-    parity: int
-    parts: list[PieceStatus]
-    records: list[PieceStatus]
-    is_readable: bool
-
-    @property
-    def is_whole(self) -> bool:
-        """Check whether all parts and records are whole."""
-        return not self.faults
-
-    @property
-    def faults(self) -> list[PieceStatus]:
-        """Return the parts and records that are not whole."""
-        return [each for each in (*self.parts, *self.records) if each.state != "whole"]
-
-    def reason(self) -> str:
-        """Return what is not whole, as text."""
-        texts = []
-        for kind, pieces in (("part", self.parts), ("record", self.records)):
-            for each in pieces:
-                if each.state != "whole":
-                    why = f" ({each.why})" if each.why else ""
-                    texts.append(f"{kind} on {each.server} {each.state}{why}")
-        return "; ".join(texts)
-
-
-@dataclass(frozen=True)
-class Leftover:
-    """A part that belongs to no record.
-
-    Attributes:
-        server: the server.
-        path: its path there.
-        bytes: its size; `None` if the listing does not give it.
-        is_replaced: whether it is of a version that was replaced or removed; else it is of a write
-            that did not end.
-        is_removed: whether it was removed now.
-    """
-
-    server: str
-    path: str
-    bytes: int | None
-    is_replaced: bool
-    is_removed: bool
-
-
-@dataclass
-class CheckReport:
-    """What a check saw.
-
-    Attributes:
-        objects: number of objects checked.
-        whole: number of those that are whole.
-        damaged: number of those that are not whole, but readable.
-        lost: number of those that cannot be read now.
-        checks: those that are not whole; the first 1,000.
-        faults: objects that could not be checked; the first 1,000.
-        leftovers: parts that belong to no object.
-        elapsed_s: seconds that it took.
-    """
-
-    objects: int = 0
-    whole: int = 0
-    damaged: int = 0
-    lost: int = 0
-    checks: list[ObjectCheck] = field(default_factory=list)
-    faults: list[CopyFault] = field(default_factory=list)
-    leftovers: list[Leftover] = field(default_factory=list)
-    elapsed_s: float = 0.0
-
-    @property
-    def is_whole(self) -> bool:
-        """Check whether all objects were checked and are whole."""
-        return self.whole == self.objects and not self.faults
-
-    def _add(self, check: ObjectCheck) -> None:
-        self.objects += 1
-        if check.is_whole:
-            self.whole += 1
-            return
-        if check.is_readable:
-            self.damaged += 1
-        else:
-            self.lost += 1
-        if len(self.checks) < MOST_FAULTS:
-            self.checks.append(check)
-
-
-@dataclass
-class RepairReport(FaultReport):
-    """What a repair did; with the faults of a `FaultReport`, objects that are not whole.
-
-    Attributes:
-        skipped: number of objects that were whole.
-        repairs: number of objects that are whole now.
-        parts: number of parts made again.
-        records: number of records written again.
-        bytes_read: bytes read.
-        written_bytes: bytes written.
-        leftovers: parts that belonged to no object, and whether each was removed.
-        elapsed_s: seconds that it took.
-    """
-
-    skipped: int = 0
-    repairs: int = 0
-    parts: int = 0
-    records: int = 0
-    bytes_read: int = 0
-    written_bytes: int = 0
-    leftovers: list[Leftover] = field(default_factory=list)
-    elapsed_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class ServerStatus:
-    """A server of a striped store.
-
-    Attributes:
-        server: the server, as `NAME:prefix`.
-        url: its URL.
-        is_reachable: whether it could be listed.
-        why: reason, if it could not.
-        parts: number of parts on it.
-        records: number of records on it.
-        bytes: size of both.
-    """
-
-    server: str
-    url: str
-    is_reachable: bool
-    why: str | None
-    parts: int
-    records: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class StripeStatus:
-    """The servers of a striped store.
-
-    Attributes:
-        name: name of the store.
-        data: number of servers whose parts suffice to read an object.
-        parity: number of servers that may be lost.
-        block_bytes: size of a block.
-        servers: its servers.
-    """
-
-    name: str
-    data: int
-    parity: int
-    block_bytes: int
-    servers: list[ServerStatus]
-
-    @property
-    def lost_count(self) -> int:
-        """Return the number of servers that cannot be reached."""
-        return sum(not each.is_reachable for each in self.servers)
-
-
-def stripe_status(name: str) -> StripeStatus:
-    """Return the servers of a striped store, by listing each.
+def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
+    """Return the servers of a striped store: whether each answers, what is on it, and its room.
 
     Example:
         >>> [each.server for each in swathe.stores.stripe_status("wide").servers]
 
     Args:
         name: name of the store.
+        count: whether to list each server and count parts and records; else they are 0.
 
     Raises:
         NoSuchStoreError: If there is no such store.
         OptionError: If it is not striped.
     """
     store, engine = _stripe_of(name)
-    servers = [ServerStatus(**each) for each in json.loads(engine.stripe_servers(store.name))]
+    servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, count))]
     block_bytes = int(store.options["block_bytes"])
     width = len(store.over) - store.parity
     return StripeStatus(store.name, width, store.parity, block_bytes, servers)
+
+
+def _server_of(report: Mapping[str, Any]) -> ServerStatus:
+    space = report["space"]
+    if space is not None:
+        disks = [DiskSpace(**each) for each in sorted(space["disks"], key=itemgetter("name"))]
+        space = Space(space["free_bytes"], space["total_bytes"], disks)
+    return ServerStatus(**{**report, "space": space})
 
 
 def check_stripes(
@@ -296,7 +114,7 @@ def check_stripes(
             report.objects += 1
             _add_error(report.faults, name, outcome)
         else:
-            report._add(outcome)
+            report.add_check(outcome)
     if _is_all(place, pattern):
         report.leftovers = _leftovers(engine, store, remove=False)
     report.elapsed_s = time.perf_counter() - began_s
@@ -409,7 +227,7 @@ def rebalance_stripes(
     names = _names_of(place, pattern, faults)
     for fault in faults:
         report.add_fault(*fault)
-    servers = {each["server"] for each in json.loads(engine.stripe_servers(store.name))}
+    servers = {each["server"] for each in json.loads(engine.stripe_servers(store.name, False))}
     pairs = []
     check = _checking(engine, deep=False)
     for name, outcome in _each_object("checking", names, check, threads, progress):

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
-    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source, Store,
-    StoreError, StoreSettings, Version, cannot_remove, cannot_write, part_name,
+    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source, Space,
+    Store, StoreError, StoreSettings, Version, cannot_remove, cannot_write, part_name,
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
@@ -204,6 +204,13 @@ impl Store for HttpStore {
         };
         let folders = HttpFolders::new(target, self.is_webdav(), self.is_doored());
         Ok(Box::new(FolderWalk::new(folders, &start, options)))
+    }
+
+    fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
+        if !self.is_webdav() {
+            return Ok(None);
+        }
+        webdav::space(self.target(folder)?)
     }
 
     fn create(

@@ -1,6 +1,7 @@
 //! The times of single requests, as evidence of how the link of their store differs from its
 //! profile now.
 
+use crate::timing::add_received_bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -122,6 +123,7 @@ impl<'a> RequestClock<'a> {
     /// Report that some bytes of it came, after a wait.
     pub(super) fn add_bytes(&mut self, bytes: usize, wait: Duration) {
         self.meter.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        add_received_bytes(bytes);
         if !self.is_answered {
             // They came with the head of the answer.
             self.is_answered = true;

@@ -8,7 +8,7 @@
 use super::attempt::{Attempt, Try};
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
-use super::webdav::property;
+use super::webdav::{QUESTION, property};
 use bytes::Bytes;
 use reqwest::Client;
 use std::sync::atomic::Ordering;
@@ -106,7 +106,7 @@ impl RequestTarget {
         must: bool,
     ) -> Result<Option<PropfindVersion>, Failure> {
         let Some(url) = self.endpoint.url() else { return Ok(None) };
-        match self.properties(client, url, stall).await? {
+        match self.properties(client, url, QUESTION, stall).await? {
             (_, Some(text)) => Ok(PropfindVersion::of(&text)),
             (response, None) if must => Err(self.status_error(response, self.stall.most).await),
             (_, None) => Ok(None),

@@ -9,16 +9,20 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::time::Duration;
 use swathe_net::{host, keeping_method};
-use swathe_store_api::{Failure, Retry, StoreError};
+use swathe_store_api::{DiskSpace, Failure, Retry, Space, StoreError};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
 pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 
+/// Room where a folder lies (RFC 4331), and the disks of a block server.
+const SPACE_QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
+    <propfind xmlns=\"DAV:\"><prop><quota-available-bytes/><quota-used-bytes/>\
+    <disks xmlns=\"urn:swathe:block-server\"/></prop></propfind>";
 /// Bytes that are read of an answer about one object.
 const LOOKED_BYTES: usize = 64 << 10;
 /// The properties requested (RFC 4918, 9.1).
-const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
+pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <propfind xmlns=\"DAV:\"><prop>\
     <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
 
@@ -34,6 +38,36 @@ pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
     let result = target.block_on(async |client| target.delete(client, &name).await);
     target.forget_opening();
     result
+}
+
+/// The room where a folder lies, if the server tells.
+pub(super) fn space(target: RequestTarget) -> Result<Option<Space>, StoreError> {
+    let Some(url) = target.endpoint.url().cloned() else { return Ok(None) };
+    target.block_on(async |client| {
+        let ask = async |failures| {
+            let limit = target.stall_limit(failures);
+            target.properties(client, &url, SPACE_QUESTION, limit).await
+        };
+        let (_, text) = target.with_retries(ask).await?;
+        text.map_or(Ok(None), |text| {
+            space_of(&text).map_err(|why| target.network(format!("{}: {why}", host(&url))))
+        })
+    })
+}
+
+/// The room in the answer to `SPACE_QUESTION`.
+fn space_of(text: &str) -> Result<Option<Space>, String> {
+    if let Some(disks) = property(text, "disks").filter(|disks| !disks.is_empty()) {
+        let json = quick_xml::escape::unescape(disks).map_err(|error| error.to_string())?;
+        let disks: Vec<DiskSpace> =
+            serde_json::from_str(&json).map_err(|error| format!("its disks: {error}"))?;
+        return Ok(Some(Space::of_disks(disks)));
+    }
+    let number = |name: &str| property(text, name).and_then(|number| number.parse::<u64>().ok());
+    Ok(number("quota-available-bytes").map(|free_bytes| {
+        let total_bytes = number("quota-used-bytes").map(|bytes| free_bytes.saturating_add(bytes));
+        Space { free_bytes, total_bytes, disks: Vec::new() }
+    }))
 }
 
 /// A few requests that are tried together.
@@ -118,20 +152,21 @@ impl RequestTarget {
 
     /// Request the state of a URL.
     pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<ObjectStatus, Failure> {
-        let (response, text) = self.properties(client, url, sending(0)).await?;
+        let (response, text) = self.properties(client, url, QUESTION, sending(0)).await?;
         let is_folder = text.is_some_and(|text| is_collection(&text));
         Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
     }
 
-    /// The state of a URL, if the server sends it; `limit`: how long until it begins to.
+    /// Properties of a URL, if the server sends them; `limit`: how long until it begins to.
     pub(super) async fn properties(
         &self,
         client: &Client,
         url: &Url,
+        question: &'static str,
         limit: Duration,
     ) -> Result<(Response, Option<String>), Failure> {
         let request = self.writing(client, method("PROPFIND"), url).header(DEPTH, "0");
-        let request = request.header(CONTENT_TYPE, "application/xml").body(QUESTION);
+        let request = request.header(CONTENT_TYPE, "application/xml").body(question);
         let mut response = self.answer(request, url, Some(limit)).await?;
         match response.status() {
             StatusCode::MULTI_STATUS => {}
@@ -267,6 +302,27 @@ mod tests {
         ] {
             assert_eq!(is_collection(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn room_is_that_of_rfc_4331_or_of_disks() {
+        let space = |free_bytes, total_bytes, disks| Space { free_bytes, total_bytes, disks };
+        let quota = |inner: &str| format!("<D:propstat><D:prop>{inner}</D:prop></D:propstat>");
+        let free = "<D:quota-available-bytes>70</D:quota-available-bytes>";
+        let used_bytes = "<D:quota-used-bytes>30</D:quota-used-bytes>";
+        assert_eq!(space_of(&quota(free)), Ok(Some(space(70, None, Vec::new()))));
+        let both = format!("{used_bytes}{free}");
+        assert_eq!(space_of(&quota(&both)), Ok(Some(space(70, Some(100), Vec::new()))));
+        assert_eq!(space_of(&quota("<D:quota-available-bytes/>")), Ok(None));
+        assert_eq!(
+            space_of(&quota("<D:quota-available-bytes>-3</D:quota-available-bytes>")),
+            Ok(None)
+        );
+        let disk = DiskSpace { name: "a<b".into(), is_up: true, free_bytes: 7, total_bytes: 9 };
+        let json = serde_json::to_string(&[&disk]).unwrap();
+        let text = format!("<S:disks>{}</S:disks>", quick_xml::escape::escape(&json));
+        assert_eq!(space_of(&quota(&text)), Ok(Some(space(7, Some(9), vec![disk]))));
+        assert!(space_of(&quota("<S:disks>no JSON</S:disks>")).unwrap_err().contains("its disks"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from swathe.stores.objects import CopyFault
     from swathe.stores.stripe_plan import StripePlan
-    from swathe.stores.stripes import CheckReport, Leftover
+    from swathe.stores.stripe_reports import CheckReport, Leftover
 
 app = typer.Typer(
     help="Check, repair and plan striped stores; serve disks to them.", no_args_is_help=True
@@ -115,14 +115,19 @@ def status(
                 f"{each.parts:,}",
                 f"{each.records:,}",
                 size_text(each.bytes),
+                size_text(each.space.free_bytes) if each.space else "-",
                 each.url,
             )
             for each in state.servers
         ]
-        print_table(("server", "state", "parts", "records", "size", "url"), rows)
+        print_table(("server", "state", "parts", "records", "size", "free", "url"), rows)
         for each in state.servers:
-            if each.why:
-                print_text(f"{each.server}: {each.why}", err=True)
+            for disk in each.space.disks if each.space else ():
+                free, total = size_text(disk.free_bytes), size_text(disk.total_bytes)
+                room = f"{free} of {total} free" if disk.is_up else "missing"
+                print_text(f"{each.server} disk {disk.name}: {room}")
+            if why := each.why or each.space_error:
+                print_text(f"{each.server}: {why}", err=True)
         typer.echo(
             f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
         )

@@ -23,12 +23,12 @@ from swathe.experiments.clients.frames_in_store import take_over
 
 def work(order: dict[str, Any]) -> dict[str, Any]:
     """Execute an order: `way`, `regions` (object and box of each), `budget_s`, `scratch`."""
-    _swathe.take_timings()
-    read, cpu, start_s = read_bytes(), cpu_s(), time.perf_counter()
+    bytes_before, read, cpu = _swathe.received_bytes(), read_bytes(), cpu_s()
+    start_s = time.perf_counter()
     if order["way"] == "one":
         count, pixels = one_by_one(order["regions"], start_s + order["budget_s"])
         wall_s, spent_cpu_s = time.perf_counter() - start_s, cpu_s() - cpu
-        traffic = sum(timing[1] for timing in _swathe.take_timings())
+        traffic = _swathe.received_bytes() - bytes_before
     else:
         count, pixels, traffic = together(order["regions"], Path(order["scratch"]))
         wall_s, spent_cpu_s = time.perf_counter() - start_s, cpu_s() - cpu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import APIRouter, Query
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from swathe.catalog import ProfileRecord, Store
+    from swathe.portal.pages.stripe_servers import StripeServers
+    from swathe.portal.users import User
+    from swathe.stores.stripe_reports import DiskSpace, ServerStatus
 
 router = APIRouter(route_class=PageRoute)
 READ = ["GET", "HEAD"]
@@ -162,15 +166,59 @@ def store(request: Request, user: Reader, name: str) -> Response:
         plots=True,
         store=record,
         place=portal.place_of(record, user),
-        servers=[
-            portal.place_of(each.store, user) if each.is_url else each.place for each in record.over
-        ],
+        servers=_server_rows(request, record, user),
         host=host,
         profile=profile,
         costs=[] if profile is None else list(cost_rows(profile)),
         probe=probes[0] if probes else None,
         held=using_datasets,
     )
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """A server of a striped store, as its page shows it.
+
+    Attributes:
+        place: `NAME:prefix/` or URL; empty for a folder whose path the user may not see.
+        state: what is known of it now; `None` if it has not answered yet.
+        why: reason, if it cannot be reached; empty if the user may not see paths.
+        disks: names of its disks with their rooms.
+        rate: measured bandwidth of all streams in bytes per second; `None` if it was not probed.
+    """
+
+    place: str
+    state: ServerStatus | None
+    why: str
+    disks: list[tuple[str, DiskSpace]]
+    rate: float | None
+
+
+def _server_rows(request: Request, record: Store, user: User | None) -> list[ServerRow]:
+    """Return the servers of a striped store; none of other stores."""
+    if not record.over:
+        return []
+    portal, host = portal_of(request), this_host()
+    servers = cast("StripeServers", request.app.state.stripe_servers)
+    states, sees_paths = servers.states(record.name), portal.sees_all(user)
+    rows = []
+    for each in record.over:
+        place = portal.place_of(each.store, user) if each.is_url else each.place
+        folder = f"{each.prefix.rstrip('/')}/" if each.prefix else ""
+        state = states.get(f"{each.store.name}:{folder}")
+        profile = portal.catalog.profile(each.store.key, host)
+        disks = state.space.disks if state and state.space else []
+        names = [disk.name if sees_paths else f"disk {at}" for at, disk in enumerate(disks, 1)]
+        rows.append(
+            ServerRow(
+                place,
+                state,
+                (state.why or state.space_error or "") if state and sees_paths else "",
+                list(zip(names, disks, strict=True)),
+                profile.costs["total_bytes_per_s"] if profile else None,
+            )
+        )
+    return rows
 
 
 def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | None, str]]:

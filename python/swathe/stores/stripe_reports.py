@@ -1,0 +1,247 @@
+"""What is found of striped stores: their servers, the state of objects, repairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from swathe.stores.objects import MOST_FAULTS, CopyFault, FaultReport
+
+State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
+
+
+@dataclass(frozen=True)
+class PieceStatus:
+    """The state of a part or of a record on one server.
+
+    Attributes:
+        server: the server, as `NAME:prefix`.
+        state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
+        why: reason, if it is not whole.
+        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
+    """
+
+    server: str
+    state: State
+    why: str | None = None
+    damaged_blocks: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ObjectCheck:
+    """The state of one object.
+
+    Attributes:
+        path: its name, `NAME:path`.
+        size: size in bytes.
+        generation: number of its version.
+        writer: who wrote this version.
+        block_bytes: size of a block.
+        data: number of servers whose parts suffice to read it.
+        parity: number of further servers.
+        parts: its parts.
+        records: its records.
+        is_readable: whether it can be read as it is.
+    """
+
+    path: str
+    size: int
+    generation: int
+    writer: str
+    block_bytes: int
+    data: int
+    parity: int
+    parts: list[PieceStatus]
+    records: list[PieceStatus]
+    is_readable: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Check whether all parts and records are whole."""
+        return not self.faults
+
+    @property
+    def faults(self) -> list[PieceStatus]:
+        """Return the parts and records that are not whole."""
+        return [each for each in (*self.parts, *self.records) if each.state != "whole"]
+
+    def reason(self) -> str:
+        """Return what is not whole, as text."""
+        texts = []
+        for kind, pieces in (("part", self.parts), ("record", self.records)):
+            for each in pieces:
+                if each.state != "whole":
+                    why = f" ({each.why})" if each.why else ""
+                    texts.append(f"{kind} on {each.server} {each.state}{why}")
+        return "; ".join(texts)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A part that belongs to no record.
+
+    Attributes:
+        server: the server.
+        path: its path there.
+        bytes: its size; `None` if the listing does not give it.
+        is_replaced: whether it is of a version that was replaced or removed; else it is of a write
+            that did not end.
+        is_removed: whether it was removed now.
+    """
+
+    server: str
+    path: str
+    bytes: int | None
+    is_replaced: bool
+    is_removed: bool
+
+
+@dataclass
+class CheckReport:
+    """What a check saw.
+
+    Attributes:
+        objects: number of objects checked.
+        whole: number of those that are whole.
+        damaged: number of those that are not whole, but readable.
+        lost: number of those that cannot be read now.
+        checks: those that are not whole; the first 1,000.
+        faults: objects that could not be checked; the first 1,000.
+        leftovers: parts that belong to no object.
+        elapsed_s: seconds that it took.
+    """
+
+    objects: int = 0
+    whole: int = 0
+    damaged: int = 0
+    lost: int = 0
+    checks: list[ObjectCheck] = field(default_factory=list)
+    faults: list[CopyFault] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        """Check whether all objects were checked and are whole."""
+        return self.whole == self.objects and not self.faults
+
+    def add_check(self, check: ObjectCheck) -> None:
+        """Count an object that was checked."""
+        self.objects += 1
+        if check.is_whole:
+            self.whole += 1
+            return
+        if check.is_readable:
+            self.damaged += 1
+        else:
+            self.lost += 1
+        if len(self.checks) < MOST_FAULTS:
+            self.checks.append(check)
+
+
+@dataclass
+class RepairReport(FaultReport):
+    """What a repair did; with the faults of a `FaultReport`, objects that are not whole.
+
+    Attributes:
+        skipped: number of objects that were whole.
+        repairs: number of objects that are whole now.
+        parts: number of parts made again.
+        records: number of records written again.
+        bytes_read: bytes read.
+        written_bytes: bytes written.
+        leftovers: parts that belonged to no object, and whether each was removed.
+        elapsed_s: seconds that it took.
+    """
+
+    skipped: int = 0
+    repairs: int = 0
+    parts: int = 0
+    records: int = 0
+    bytes_read: int = 0
+    written_bytes: int = 0
+    leftovers: list[Leftover] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class DiskSpace:
+    """Room on one disk of a server.
+
+    Attributes:
+        name: name of the disk, as its server has it.
+        is_up: whether the disk is there.
+        free_bytes: bytes that can be written.
+        total_bytes: all its bytes.
+    """
+
+    name: str
+    is_up: bool
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class Space:
+    """Room on a server.
+
+    Attributes:
+        free_bytes: bytes that can be written.
+        total_bytes: all its bytes; `None` if it does not tell.
+        disks: its disks, if the server tells them apart.
+    """
+
+    free_bytes: int
+    total_bytes: int | None
+    disks: list[DiskSpace] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """A server of a striped store.
+
+    Attributes:
+        server: the server, as `NAME:prefix`.
+        url: its URL.
+        is_reachable: whether it could be listed.
+        why: reason, if it could not.
+        parts: number of parts on it.
+        records: number of records on it.
+        bytes: size of both.
+        space: room on it; `None` if it does not tell, as buckets.
+        space_error: reason, if that could not be asked.
+    """
+
+    server: str
+    url: str
+    is_reachable: bool
+    why: str | None
+    parts: int
+    records: int
+    bytes: int
+    space: Space | None = None
+    space_error: str | None = None
+
+
+@dataclass(frozen=True)
+class StripeStatus:
+    """The servers of a striped store.
+
+    Attributes:
+        name: name of the store.
+        data: number of servers whose parts suffice to read an object.
+        parity: number of servers that may be lost.
+        block_bytes: size of a block.
+        servers: its servers.
+    """
+
+    name: str
+    data: int
+    parity: int
+    block_bytes: int
+    servers: list[ServerStatus]
+
+    @property
+    def lost_count(self) -> int:
+        """Return the number of servers that cannot be reached."""
+        return sum(not each.is_reachable for each in self.servers)
