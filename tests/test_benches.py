@@ -27,6 +27,7 @@ LEAST = {
     "simulated_links": (),
     "repeated_cuts": (),
     "replicas": (),
+    "server_copies": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
     "startup": (),
@@ -42,7 +43,7 @@ LEAST = {
 """What is run of each; hosts.py needs root."""
 BEHIND_LINKS = {
     *("block_server", "experiments", "many_clients", "plan"),
-    *("random_links", "repeated_cuts", "replicas", "striped"),
+    *("random_links", "repeated_cuts", "replicas", "server_copies", "striped"),
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {

@@ -238,7 +238,15 @@ class CopyOutcome:
 
     @property
     def read_back(self) -> bool:
-        """Whether the copy was read again, since the store reports no MD5."""
+        """Whether the copy was read to compare it, since its store reports no checksum."""
+
+    @property
+    def by_servers(self) -> bool:
+        """Whether servers copied it, so that its bytes did not pass through this process."""
+
+    @property
+    def detour(self) -> str | None:
+        """Why its bytes passed through this process though both ends are servers; else `None`."""
 
     @property
     def notes(self) -> list[str]:

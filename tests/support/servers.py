@@ -128,6 +128,13 @@ FILES = """
             autoindex on;
             autoindex_format json;
         }}
+        location /copying/ {{
+            alias {folder}/www/;
+            dav_methods PUT DELETE MKCOL COPY MOVE;
+            client_max_body_size 0;
+            autoindex on;
+            autoindex_format json;
+        }}
         location /unnamed/ {{
             alias {folder}/www/;
             dav_methods PUT DELETE MKCOL;
@@ -210,11 +217,22 @@ LoadModule mpm_event_module {modules}/mod_mpm_event.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
 DocumentRoot {folder}
 """
+APACHE_DAV = """\
+LoadModule dav_module {modules}/mod_dav.so
+LoadModule dav_fs_module {modules}/mod_dav_fs.so
+DAVLockDB {place}/locks
+<Directory {folder}>
+  Dav On
+</Directory>
+"""
 
 
 @contextmanager
-def apache(folder: Path) -> Iterator[str]:
-    """Run Apache 2.4 over a folder; gives its URL. Answers with many ranges have no length."""
+def apache(folder: Path, dav: bool = False) -> Iterator[str]:
+    """Run Apache 2.4 over a folder, with WebDAV or without; gives its URL.
+
+    Answers with many ranges have no length. WebDAV's files belong to the user `daemon`.
+    """
     program = shutil.which("apache2", path="/usr/sbin:/usr/bin")
     if program is None:
         pytest.skip("apache2-bin is not installed")
@@ -223,7 +241,8 @@ def apache(folder: Path) -> Iterator[str]:
         place = Path(name)
         config = place / "apache.conf"
         modules = "/usr/lib/apache2/modules"
-        text = APACHE_CONFIG.format(place=place, folder=folder, port=port, modules=modules)
+        text = APACHE_CONFIG + (APACHE_DAV if dav else "")
+        text = text.format(place=place, folder=folder, port=port, modules=modules)
         config.write_text(text)
         with run_server([program, "-D", "FOREGROUND", "-f", str(config)], place, port):
             yield f"http://127.0.0.1:{port}"
@@ -449,11 +468,21 @@ xrd.protocol XrdHttp:{port} libXrdHttp.so
 xrootd.chksum max 2 adler32 crc32c
 http.listingdeny yes
 """
+XROOTD_COPIES = """
+xrd.tls {place}/certificate {place}/key
+xrd.tlsca certfile {place}/certificate
+http.exthandler xrdtpc libXrdHttpTPC.so
+"""
 
 
 @contextmanager
-def xrootd(folder: Path, token: str | None = None, *, writable: bool = False) -> Iterator[Door]:
+def xrootd(
+    folder: Path, token: str | None = None, *, writable: bool = False, copies: bool = False
+) -> Iterator[Door]:
     """Run XRootD 5.5.3 with its HTTP door over a folder; with a token, behind `guard`.
+
+    With `copies` it copies from and to other servers (COPY with `Source` or `Destination`). It does
+    that only if it has TLS, too: its port takes both.
 
     What the door does:
 
@@ -506,12 +535,27 @@ def xrootd(folder: Path, token: str | None = None, *, writable: bool = False) ->
         text = XROOTD_CONFIG.format(
             place=place, folder=folder, port=port, root_port=root_port, rights=rights
         )
+        if copies:
+            text += XROOTD_COPIES.format(place=place)
+            make_certificate(place)
         config.write_text(text)
         stack.enter_context(run_server([*command, str(config)], place, port, root_port))
         url = f"http://127.0.0.1:{port}"
         if token is not None:
             url = stack.enter_context(guard(url, token))
         yield Door(url, f"root://127.0.0.1:{root_port}/", folder)
+
+
+def make_certificate(place: Path) -> None:
+    """Make `certificate` and `key` of a server of this machine, for a server of the tests."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext"
+    files = ["-keyout", str(place / "key"), "-out", str(place / "certificate")]
+    words = [*command.split(), "subjectAltName=IP:127.0.0.1", *files]
+    subprocess.run(words, check=True, capture_output=True)
+    if os.geteuid() == 0:
+        shutil.chown(place / "key", "daemon")
 
 
 @contextmanager

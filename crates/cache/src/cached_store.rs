@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    Layer, ListOptions, Listing, ObjectName, Room, Sink, Source, Space, Store, StoreError,
-    StoreSettings, Stores, Version,
+    CopyRefusal, CopySource, Layer, ListOptions, Listing, ObjectName, Room, ServerCopy, Sink,
+    Source, Space, Store, StoreError, StoreSettings, Stores, Version,
 };
 
 /// The same stores, with a cache of blocks for the bytes of servers.
@@ -152,6 +152,14 @@ impl Store for CachedStore {
 
     fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
         self.inner.reserve(object, bytes)
+    }
+
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        self.inner.copy_from(object, source)
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

@@ -12,6 +12,6 @@ pub mod server;
 pub use causes::{root_cause, why};
 pub use run_delay::core_wait;
 pub use runtime::{
-    Net, RefusedRedirect, check_private, client, confine, host, is_here, keeping_method,
-    leads_away, net,
+    Net, REDIRECTS, RefusedRedirect, check_private, client, confine, host, is_here, keeping_method,
+    leads_away, net, staying,
 };

@@ -23,7 +23,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
 /// The time after which a silent connection that requests wait for is checked.
 const PING: Duration = Duration::from_secs(5);
 /// Redirects followed for one request.
-const REDIRECTS: usize = 5;
+pub const REDIRECTS: usize = 5;
 /// Threads that move bytes and decrypt them.
 const WORKERS: usize = 2;
 /// Threads that look up names.
@@ -153,12 +153,19 @@ pub fn confine(hosts: Vec<String>) {
 
 tokio::task_local! {
     static KEEPING_METHOD: ();
+    static STAYING: ();
 }
 
 /// Run what must not become a GET: if its answer says that the result is elsewhere (303), that is
 /// the answer.
 pub async fn keeping_method<F: Future>(work: F) -> F::Output {
     KEEPING_METHOD.scope((), work).await
+}
+
+/// Run a request whose redirects its caller follows, as not every server may see all its headers: a
+/// redirect is the answer. One that [`confine`] forbids is an error all the same.
+pub async fn staying<F: Future>(work: F) -> F::Output {
+    STAYING.scope((), work).await
 }
 
 fn follow(attempt: Attempt<'_>) -> Action {
@@ -169,6 +176,8 @@ fn follow(attempt: Attempt<'_>) -> Action {
     } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
         let to = attempt.url().host_str().unwrap_or_default().to_owned();
         attempt.error(RefusedRedirect(to))
+    } else if STAYING.try_with(|()| ()).is_ok() {
+        attempt.stop()
     } else if attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
     {
         attempt.stop()

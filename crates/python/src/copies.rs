@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;
 use swathe_engine::EngineError;
-use swathe_store::CopyOrder;
+use swathe_store::{CopyOrder, CopyRoute};
 
 /// Rename files, up to the first that cannot be. See `_swathe.pyi`.
 #[pyfunction]
@@ -32,6 +32,8 @@ pub(crate) struct CopyOutcome {
     number: usize,
     version: String,
     read_back: bool,
+    by_servers: bool,
+    detour: Option<String>,
     notes: Vec<String>,
     kind: Option<&'static str>,
     reason: String,
@@ -78,16 +80,29 @@ impl Copies {
 impl CopyOutcome {
     fn new(outcome: swathe_store::CopyOutcome) -> CopyOutcome {
         let number = outcome.number;
+        let nothing = CopyOutcome {
+            number,
+            version: String::new(),
+            read_back: false,
+            by_servers: false,
+            detour: None,
+            notes: Vec::new(),
+            kind: None,
+            reason: String::new(),
+        };
         match outcome.outcome {
-            Ok(swathe_store::CopyResult { version, read_back, notes }) => {
-                let version = version.to_string();
-                CopyOutcome { number, version, read_back, notes, kind: None, reason: String::new() }
+            Ok(swathe_store::CopyResult { version, read_back, notes, route }) => {
+                let (version, by_servers) = (version.to_string(), route == CopyRoute::Servers);
+                let detour = match route {
+                    CopyRoute::Detour(why) => Some(why),
+                    CopyRoute::Servers | CopyRoute::Here => None,
+                };
+                CopyOutcome { version, read_back, by_servers, detour, notes, ..nothing }
             }
             Err(error) => {
                 let error = EngineError::from(error);
                 let (kind, reason) = (Some(class_name(&error)), error.to_string());
-                let (version, notes) = Default::default();
-                CopyOutcome { number, version, read_back: false, notes, kind, reason }
+                CopyOutcome { kind, reason, ..nothing }
             }
         }
     }

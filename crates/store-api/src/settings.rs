@@ -21,7 +21,7 @@ pub struct StoreSettings {
     /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
     pub root: String,
     /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`,
-    /// `http2`: no credentials.
+    /// `http2`, `delegation`: no credentials.
     pub options: BTreeMap<String, String>,
     /// The costs of reading from it.
     pub costs: Costs,

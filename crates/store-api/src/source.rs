@@ -1,6 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
+use crate::server_copy::Checksum;
 use crate::timing::{MultiplexTiming, RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -167,6 +168,14 @@ pub trait Source: Send + Sync {
     /// How often a read with this many requests also requests the date, before it returns bytes.
     fn questions(&self, _requests: u64, _streams: u32) -> u64 {
         0
+    }
+
+    /// Checksums of all its bytes that its server tells; none if it tells none.
+    ///
+    /// # Errors
+    /// As the request has it.
+    fn checksums(&self) -> Result<Vec<Checksum>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// Whether it can be read at this version without being opened, as reading reports a change.

@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::listing::{ListOptions, Listing};
 use crate::part_sums::PartSums;
+use crate::server_copy::{CopyRefusal, ServerCopy};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
 use crate::space::Space;
@@ -181,6 +182,24 @@ pub trait Store: Debug + Send + Sync {
         Err(StoreError::Unsupported { url, why: "its store cannot reserve room".into() })
     }
 
+    /// Have servers copy an object of this or another store to the name `object`. The caller compares
+    /// the copy before it finishes it.
+    ///
+    /// # Errors
+    /// [`CopyRefusal::Unable`] if they cannot; [`CopyRefusal::Failed`] with
+    /// [`StoreError::Exists`] if the name is taken, or [`StoreError::Interrupted`] if `progress` ended
+    /// it.
+    fn copy_from(
+        &self,
+        _object: ObjectName<'_>,
+        _source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        Err(CopyRefusal::Unable(match self.settings().over.is_empty() {
+            true => "the servers of the copies do not copy objects".into(),
+            false => "the copies are striped".into(),
+        }))
+    }
+
     /// Remove an object.
     ///
     /// # Errors
@@ -190,6 +209,20 @@ pub trait Store: Debug + Send + Sync {
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         Err(cannot_remove(object.url))
     }
+}
+
+/// An object that another store is to get from its own.
+pub struct CopySource<'a> {
+    /// Its store.
+    pub store: &'a dyn Store,
+    /// The object.
+    pub object: ObjectName<'a>,
+    /// The version it must have.
+    pub version: &'a Version,
+    /// Whether an object that has the name of the copy may be replaced.
+    pub replaces: bool,
+    /// Is told how many bytes are copied; returns whether to go on.
+    pub progress: &'a (dyn Fn(u64) -> bool + Sync),
 }
 
 /// The error for an object of a store that is read only.

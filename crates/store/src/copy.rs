@@ -1,11 +1,14 @@
 //! Copies of objects from store to store, many at a time.
 //!
-//! A copy is of the requested version, or an error. It is verified: the bytes read have the
-//! length of that version, and what was written is read back, unless the store's ETag is the MD5
-//! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
+//! A copy is of the requested version, or an error. Servers make it where they can
+//! ([`server_copies`](crate::server_copies)); else its bytes pass through us. Then it is verified: the
+//! bytes read have the length of that version, and what was written is read back, unless the store's
+//! ETag is the MD5 of what it was sent. It is seen under its name when it is whole
+//! (`docs/design/010-mirror.md`).
 
-use crate::object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, VerifiedObject, parts};
+use crate::object_writer::{ObjectWriter, PART_BYTES, VerifiedObject, part_bytes, parts};
 use crate::remote::RetryState;
+use crate::server_copies::{CopyNames, ServerFailure, copy_by_servers};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -37,7 +40,35 @@ pub struct CopyOrder {
 }
 
 /// A copy.
-pub type CopyResult = VerifiedObject;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyResult {
+    /// The version of the copy.
+    pub version: Version,
+    /// Whether it was read to compare it, as no checksum of its store shows that it is whole.
+    pub read_back: bool,
+    /// Warnings of its store, as when not all of its parts could be written.
+    pub notes: Vec<String>,
+    /// How its bytes came there.
+    pub route: CopyRoute,
+}
+
+impl CopyResult {
+    fn new(object: VerifiedObject, route: CopyRoute) -> CopyResult {
+        let VerifiedObject { version, read_back, notes } = object;
+        CopyResult { version, read_back, notes, route }
+    }
+}
+
+/// How the bytes of a copy came to its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyRoute {
+    /// Its servers copied them.
+    Servers,
+    /// Through us, as one end is a folder of this machine.
+    Here,
+    /// Through us, though both ends are servers, for this reason.
+    Detour(String),
+}
 
 /// An order that was carried out, or could not be.
 #[derive(Debug)]
@@ -63,6 +94,15 @@ struct CopyState {
     next: AtomicUsize,
     bytes: AtomicU64,
     stop: AtomicBool,
+}
+
+/// What attempts to copy an object have in common.
+struct CopyAttempt {
+    replaces: bool,
+    /// Bytes that the present one copied.
+    bytes: AtomicU64,
+    /// Known when servers were asked.
+    route: Option<CopyRoute>,
 }
 
 impl Copies {
@@ -160,15 +200,18 @@ impl CopyState {
     /// Copy an object; `None` if it was stopped.
     fn copy(&self, order: &CopyOrder) -> Result<Option<CopyResult>, StoreError> {
         let mut patience = RetryState::new();
-        // From the first attempt that gives the copy its name, the object there is ours.
-        let mut replaces = order.replaces;
+        let mut attempt = CopyAttempt {
+            // From the first attempt that gives the copy its name, the object there is ours.
+            replaces: order.replaces,
+            bytes: AtomicU64::new(0),
+            route: None,
+        };
         loop {
-            let mut byte_count = 0;
-            let failure = match self.attempt(order, &mut byte_count, &mut replaces) {
+            let failure = match self.attempt(order, &mut attempt) {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
-            self.bytes.fetch_sub(byte_count, Ordering::Relaxed);
+            self.count(&attempt, 0);
             let until = Instant::now() + patience.pause(failure, false)?;
             loop {
                 if self.is_stopped() {
@@ -182,12 +225,17 @@ impl CopyState {
         }
     }
 
-    /// Try once; `copied_bytes` counts the bytes that were written.
+    /// Set the number of bytes that an attempt has copied.
+    fn count(&self, attempt: &CopyAttempt, bytes: u64) {
+        let before = attempt.bytes.swap(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Try once.
     fn attempt(
         &self,
         order: &CopyOrder,
-        copied_bytes: &mut u64,
-        replaces: &mut bool,
+        attempt: &mut CopyAttempt,
     ) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order, order.version.as_deref())?;
         let size = source.len();
@@ -196,6 +244,41 @@ impl CopyState {
             let why = format!("expected an object of at most {most} TiB, found {size} bytes");
             return Err(StoreError::Unsupported { url, why }.into());
         }
+        let route = match &attempt.route {
+            // Servers that did not copy it are not asked again.
+            Some(route) => route.clone(),
+            None => {
+                let (from, to, replaces) = (&order.from, &order.to, attempt.replaces);
+                let progress = |bytes| {
+                    self.count(attempt, bytes);
+                    !self.is_stopped()
+                };
+                let names = CopyNames { from, to, replaces };
+                match copy_by_servers(&self.stores, names, &*source, &progress) {
+                    Ok(object) => {
+                        return Ok(Some(CopyResult::new(object, CopyRoute::Servers)));
+                    }
+                    Err(_) if self.is_stopped() => return Ok(None),
+                    Err(ServerFailure::Failed(failure)) => return Err(failure),
+                    Err(ServerFailure::NoServers) => CopyRoute::Here,
+                    Err(ServerFailure::Unable(why)) => CopyRoute::Detour(why),
+                }
+            }
+        };
+        self.count(attempt, 0);
+        attempt.route = Some(route.clone());
+        let object = self.copy_here(order, &*source, attempt)?;
+        Ok(object.map(|object| CopyResult::new(object, route)))
+    }
+
+    /// Copy an object by way of this process.
+    fn copy_here(
+        &self,
+        order: &CopyOrder,
+        source: &dyn Source,
+        attempt: &mut CopyAttempt,
+    ) -> Result<Option<VerifiedObject>, Failure> {
+        let size = source.len();
         let part_bytes = match self.stores.locate(&order.to).0.is_bucket() {
             true => part_bytes(size),
             false => PART_BYTES,
@@ -203,22 +286,22 @@ impl CopyState {
         let parts = parts(size, part_bytes);
         let in_parts = parts.len() > 1;
         let mut writer = ObjectWriter::create(&self.stores, &order.to, size, in_parts, part_bytes)?;
+        let mut byte_count = 0;
         for part in source.fetch(parts, STREAMS) {
             let part = part?;
             if self.is_stopped() {
                 return Ok(None);
             }
-            let bytes = part.len() as u64;
+            byte_count += part.len() as u64;
             writer.write(part)?;
-            *copied_bytes += bytes;
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.count(attempt, byte_count);
         }
         if source.is_local() {
             // Servers check the version with each part.
             drop(self.at_version(order, Some(&source.version().to_string()))?);
         }
-        let copy = writer.finish(*replaces)?;
-        *replaces = true;
+        let copy = writer.finish(attempt.replaces)?;
+        attempt.replaces = true;
         Ok(copy.verify(|| self.is_stopped())?)
     }
 
@@ -247,13 +330,10 @@ impl CopyState {
     }
 }
 
-fn part_bytes(size: u64) -> u64 {
-    PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object_writer::MOST_PARTS;
     use crate::open::stores;
 
     #[test]

@@ -16,15 +16,16 @@ mod open;
 mod place;
 mod redact;
 mod remote;
+mod server_copies;
 mod store_folders;
 mod timing;
 mod write;
 
-pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
+pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult, CopyRoute};
 pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject};
-#[doc(hidden)]
-pub use open::open_with_stall;
 pub use open::{connect, open, redact_url, stores};
+#[doc(hidden)]
+pub use open::{connect_with_stall, open_with_stall};
 pub use store_folders::{Refusal, StoreFolders};
 pub use timing::{Timing, received_bytes, take_timings};
 pub use write::rename_each;

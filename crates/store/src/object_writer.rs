@@ -160,6 +160,11 @@ impl UnverifiedObject {
     }
 }
 
+/// The length of the parts that an object of this size is written to a bucket in.
+pub(crate) fn part_bytes(size: u64) -> u64 {
+    PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20))
+}
+
 /// The parts of an object.
 pub(crate) fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
     let count = size.div_ceil(part_bytes);

@@ -16,10 +16,16 @@ pub fn stores(settings: Vec<StoreSettings>) -> Stores {
 /// unknown kind is reported when an object is opened.
 pub fn connect(store: StoreSettings) -> Arc<dyn Store> {
     let stall = StallLimits::of(&store);
-    connect_with_stall(store, stall)
+    connect_with_limits(store, stall)
 }
 
-fn connect_with_stall(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store> {
+/// [`connect`] with another time for a server to send nothing. For tests.
+#[doc(hidden)]
+pub fn connect_with_stall(store: StoreSettings, stall: Duration) -> Arc<dyn Store> {
+    connect_with_limits(store, StallLimits { first: stall, most: stall })
+}
+
+fn connect_with_limits(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store> {
     match (store.scheme(), Cloud::of(store.scheme())) {
         ("" | "file", _) => Arc::new(LocalStore::new(store)),
         (_, Some(cloud)) => Arc::new(BucketStore::new(store, cloud, stall)),
@@ -69,7 +75,6 @@ pub fn redact_url(url: &str) -> String {
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
     let (store, url) = stores(Vec::new()).locate(url);
-    let stall = StallLimits { first: stall, most: stall };
     let store = connect_with_stall(store.settings().clone(), stall);
     store.open(ObjectName { url: &url, qualified_name: None })
 }

@@ -7,9 +7,12 @@
 
 mod attempt;
 mod bucket;
+mod checksums;
+mod copy_markers;
 mod endpoint;
 mod fetch_events;
 mod flights;
+mod hidden_object;
 mod http_listing;
 mod http_store;
 mod index_page;
@@ -29,6 +32,7 @@ mod shared_opening;
 mod stall_timeout;
 mod vector_request;
 mod webdav;
+mod webdav_copy;
 mod webdav_listing;
 mod webdav_put;
 mod webdav_room;

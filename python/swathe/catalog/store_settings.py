@@ -38,11 +38,12 @@ OPTIONS = (
     "probe_object",
     "roots",
     "http2",
+    "delegation",
 )
 """In order: name of the server, its region, the AWS profile, the Azure account, whether to read
 unsigned, the HTTP door of a root:// store, the file with a bearer token, the object that a probe
-reads, further folders that links within a folder may lead to, and whether requests may share a
-connection of HTTP/2."""
+reads, further folders that links within a folder may lead to, whether requests may share a
+connection of HTTP/2, and whether servers that copy from it may be sent its token."""
 WEBDAV = {"http": "dav", "https": "davs"}
 """Schemes by which web servers can be written to."""
 HTTP2 = ("auto", "always", "never")
@@ -416,9 +417,9 @@ def _option(name: str, value: str) -> str:
                     "letters and digits"
                 )
             return value
-        case "anonymous":
+        case "anonymous" | "delegation":
             if value.lower() not in ("true", "false"):
-                raise StoreSettingsError("the option anonymous is true or false")
+                raise StoreSettingsError(f"the option {name} is true or false")
             return value.lower()
         case "http2":
             if value.lower() not in HTTP2:

@@ -16,6 +16,7 @@ from swathe.catalog import Replica
 from swathe.core.errors import SwatheError
 from swathe.datasets.mirror_plan import FILE_TAG, THREADS
 from swathe.datasets.scan import SkippedObject
+from swathe.stores.objects import count_detour
 from swathe.stores.registry import to_native
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ class MirrorReport:
         prefix: folder of the copies.
         copied: number of objects copied.
         bytes: number of bytes written.
-        read_back: number of objects that were read again, since their store reports no MD5.
+        by_servers: number of objects that servers copied from one to the other.
+        detours: number of objects that passed through this machine, though both ends are servers,
+            by reason.
+        read_back: number of copies that were read to compare them, since their store reports no
+            checksum.
         there: number of copies that were already up to date.
         deleted: number of copies deleted, since their objects no longer exist.
         skipped: as in the plan.
@@ -51,6 +56,8 @@ class MirrorReport:
     prefix: str
     copied: int = 0
     bytes: int = 0
+    by_servers: int = 0
+    detours: dict[str, int] = field(default_factory=dict)
     read_back: int = 0
     there: int = 0
     deleted: int = 0
@@ -154,6 +161,9 @@ def _replica_of(
     if outcome.kind is None:
         report.copied += 1
         report.read_back += outcome.read_back
+        report.by_servers += outcome.by_servers
+        if outcome.detour is not None:
+            count_detour(report.detours, outcome.detour)
         size, _, tag = outcome.version.partition(" ")
         return Replica(path, to, int(size), _mark(tag), outcome.version, "ok")
     reason = f"{work.source}:{path} to {work.store}:{to}: {outcome.reason}"

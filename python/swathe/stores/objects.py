@@ -38,6 +38,8 @@ THREADS = 8
 MOST_THREADS = 64
 MOST_FAULTS = 1_000
 """Objects that a report lists by name as not copied."""
+MOST_DETOURS = 100
+"""Reasons that a report has why objects passed through this machine."""
 
 
 class ObjectStatus(NamedTuple):
@@ -107,7 +109,11 @@ class CopyReport(FaultReport):
 
     Attributes:
         copied: number of objects copied, and verified.
-        bytes: bytes written.
+        bytes: bytes written, by this machine or by servers.
+        by_servers: number of those objects that servers copied from one to the other: their bytes
+            did not pass through this machine.
+        detours: for the objects that did pass through, though both ends are servers: number of
+            objects by reason; at most 100 reasons.
         skipped: number of objects that `resume` found complete.
         notes: warnings, as when a striped store could not write all parts; the first 1,000.
         elapsed_s: seconds that it took.
@@ -115,9 +121,26 @@ class CopyReport(FaultReport):
 
     copied: int = 0
     bytes: int = 0
+    by_servers: int = 0
+    detours: dict[str, int] = field(default_factory=dict)
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
     elapsed_s: float = 0.0
+
+    def add_copy(self, outcome: _swathe.CopyOutcome) -> None:
+        """Count an object that was copied."""
+        self.copied += 1
+        self.by_servers += outcome.by_servers
+        if outcome.detour is not None:
+            count_detour(self.detours, outcome.detour)
+        self.notes.extend(outcome.notes[: MOST_FAULTS - len(self.notes)])
+
+
+def count_detour(detours: dict[str, int], reason: str) -> None:
+    """Count an object that passed through this machine though both ends are servers."""
+    if len(detours) >= MOST_DETOURS:
+        reason = reason if reason in detours else "other reasons"
+    detours[reason] = detours.get(reason, 0) + 1
 
 
 class CopyPair(NamedTuple):
@@ -239,9 +262,10 @@ def copy_objects(
 ) -> CopyReport:
     """Copy objects between stores, or between a store and this machine; each copy is verified.
 
-    Each object is read at one version. A copy gets its name when it is whole, and is read back,
-    unless its store reports the MD5 of what it was sent. An object that cannot be copied does not
-    stop the others.
+    Servers copy from one to the other where they can. Else the bytes pass through this machine, and
+    the report says why. Each object is copied at one version. A copy gets its name when it is
+    whole, and is read back, unless its store reports its MD5 or checksum. An object that cannot be
+    copied does not stop the others.
 
     Example:
         >>> swathe.stores.copy_objects(["a.fits", "b.fits"], "wide:dr17/")
@@ -517,8 +541,7 @@ def _collect(
     while (outcomes := copies.poll(POLL_S)) is not None:
         for outcome in outcomes:
             if outcome.kind is None:
-                report.copied += 1
-                report.notes.extend(outcome.notes[: MOST_FAULTS - len(report.notes)])
+                report.add_copy(outcome)
             else:
                 report.add_fault(pairs[outcome.number].source, outcome.kind, outcome.reason)
         show(report.copied + report.failed)

@@ -6,6 +6,7 @@
 
 mod az;
 mod client;
+mod copy;
 mod gs;
 mod list;
 mod s3;

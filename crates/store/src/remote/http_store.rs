@@ -9,6 +9,7 @@ use super::request_target::{NewTarget, RequestTarget};
 use super::server_key::with_server;
 use super::stall_timeout::StallLimits;
 use super::webdav;
+use super::webdav_copy::{CopyOrigin, WebdavCopy};
 use super::webdav_put::WebdavPut;
 use super::webdav_room::WebdavRoom;
 use crate::bearer::bearer;
@@ -19,12 +20,16 @@ use std::sync::Arc;
 use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Room, Sink, Source, Space, Store, StoreError, StoreSettings,
-    Version, cannot_remove, cannot_write,
+    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, Room, ServerCopy, Sink, Source,
+    Space, Store, StoreError, StoreSettings, Version, cannot_remove, cannot_write, part_name,
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
 const DOOR_SCHEMES: [&str; 4] = ["root", "roots", "xroot", "xroots"];
+
+/// What is not encoded in paths and names.
+const PATH_BYTES: &[u8] = b"-._~/+=,:@";
+const NAME_BYTES: &[u8] = b"-._~+=,:@";
 
 /// A folder of a server.
 #[derive(Clone, Debug)]
@@ -133,7 +138,7 @@ impl Store for HttpStore {
 
     fn url_of(&self, path: &str) -> String {
         let path = path.trim_start_matches('/');
-        format!("{}/{}", self.settings.root, redact::percent_encode(path, b"-._~/+=,:@"))
+        format!("{}/{}", self.settings.root, redact::percent_encode(path, PATH_BYTES))
     }
 
     fn display_url(&self, url: &str) -> String {
@@ -232,6 +237,20 @@ impl Store for HttpStore {
         Ok(Box::new(WebdavRoom::create(self.target(object)?, bytes, target_of)?))
     }
 
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        if !self.is_writable() {
+            let error = cannot_write(&redact::redact_url(object.url));
+            return Err(CopyRefusal::Failed(error));
+        }
+        let origin = CopyOrigin::of(source)?;
+        let target = self.target(object)?;
+        Ok(Box::new(WebdavCopy::make(target, hidden_url(object.url), &origin, source)?))
+    }
+
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         if !self.is_writable() {
             self.address(object.url)?;
@@ -239,6 +258,15 @@ impl Store for HttpStore {
         }
         webdav::remove(self.target(object)?)
     }
+}
+
+/// The URL of the hidden name of an object, as its store has it.
+fn hidden_url(url: &str) -> String {
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = String::from_utf8_lossy(&redact::percent_decode(name)).into_owned();
+    let name = redact::percent_encode(&part_name(&name), NAME_BYTES);
+    format!("{folder}/{name}{query}")
 }
 
 /// A URL of WebDAV as one of HTTP, and any other as it is.

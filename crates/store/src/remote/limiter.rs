@@ -37,6 +37,8 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
+    /// What it said of COPY, if it takes none.
+    pub(super) copy_refusal: Mutex<Option<String>>,
 }
 
 struct State {
@@ -81,7 +83,17 @@ impl Default for Limiter {
         let (silence, room, ledger, link) = Default::default();
         let (is_dating, refuses_vectors, refuses_http2) = Default::default();
         let state = Mutex::new(state);
-        Limiter { state, room, ledger, silence, link, is_dating, refuses_vectors, refuses_http2 }
+        Limiter {
+            state,
+            room,
+            ledger,
+            silence,
+            link,
+            is_dating,
+            refuses_vectors,
+            refuses_http2,
+            copy_refusal: Mutex::default(),
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
-    Interrupt, MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming,
-    Version,
+    Checksum, Interrupt, MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic,
+    VectorTiming, Version,
 };
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
@@ -127,6 +127,11 @@ impl Source for RemoteObject {
 
     fn first(&self) -> Bytes {
         self.inner.first.clone()
+    }
+
+    fn checksums(&self) -> Result<Vec<Checksum>, StoreError> {
+        let ObjectReader { target, version, .. } = &*self.inner;
+        target.block_on(async |client| target.checksums(client, version).await)
     }
 
     fn can_be_assumed(&self) -> bool {

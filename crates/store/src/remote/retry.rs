@@ -17,10 +17,17 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(30);
 /// and how fast it must at least take more.
 const SLOWEST_BYTES_PER_S: f64 = 64e3;
+/// How fast a server must copy or read what it has itself, while it says nothing.
+const SLOWEST_COPY_BYTES_PER_S: f64 = 5e6;
 
 /// How long it may take until this many bytes were sent and an answer has arrived.
 pub(super) fn sending(bytes: u64) -> Duration {
     ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_BYTES_PER_S)
+}
+
+/// How long it may take until a server has copied or read this many bytes of its own.
+pub(super) fn copying(bytes: u64) -> Duration {
+    ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_COPY_BYTES_PER_S)
 }
 
 /// Counts the tries of one request.

@@ -5,21 +5,20 @@
 //! created (MKCOL). Servers may redirect us, as they may when we read, and the targets are sent
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
+use super::hidden_object::HiddenObject;
 use super::request_target::{RequestTarget, has_mark};
 use super::retry::sending;
-use super::webdav::{DEPTH, ROOM, is_xrootd, method};
-use crate::redact::percent_decode;
+use super::webdav::{ROOM, is_xrootd};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
-use reqwest::{Body, Method, RequestBuilder, StatusCode, Url};
+use reqwest::header::CONTENT_LENGTH;
+use reqwest::{Body, Method, RequestBuilder, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 use swathe_net::{connect_events, host, net};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError, part_name};
+use swathe_store_api::{Failure, PartSums, Sink, StoreError};
 use swathe_trace::Scope;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinHandle;
@@ -27,26 +26,18 @@ use tokio::time::timeout;
 
 /// Up to this length, all bytes are sent before a server can redirect the request.
 const EAGER_BYTES: u64 = 64 << 10;
-/// How long to wait for the removal of an abandoned file.
-pub(super) const TIDYING: Duration = Duration::from_secs(5);
-
-const DESTINATION: HeaderName = HeaderName::from_static("destination");
-const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 
 /// An object on its way to a server. Dropped before it is finished, it leaves nothing behind.
 pub(super) struct WebdavPut {
+    object: HiddenObject,
     target: Arc<RequestTarget>,
-    name: Url,
-    part_url: Url,
     /// The URL to which the server redirects the hidden name.
     at: Url,
     body: RequestBody,
     /// Bytes of the longest part.
     part_bytes: u64,
-    is_xrootd: bool,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
-    is_finished: bool,
 }
 
 /// The body.
@@ -72,27 +63,15 @@ impl WebdavPut {
                 let state = target.with_retries(async |_| target.look(client, &name).await).await?;
                 Ok(state.is_xrootd)
             })?;
-            target.check_uncut(&name, is_xrootd)?;
         }
-        let part_url = part_url_of(&name);
-        let (at, body) = (part_url.clone(), RequestBody::Whole(Bytes::new()));
-        let target = Arc::new(target);
-        let (part_bytes, is_finished) = (0, false);
-        let mut put = WebdavPut {
-            target,
-            name,
-            part_url,
-            at,
-            body,
-            part_bytes,
-            is_xrootd,
-            room,
-            is_finished,
-        };
+        let object = HiddenObject::new(target, is_xrootd)?;
+        let (target, at) = (object.target.clone(), object.part_url.clone());
+        let body = RequestBody::Whole(Bytes::new());
+        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
             put.target.block_on(async |client| {
-                let make = async |_| put.target.make_folders(client, &put.part_url).await;
+                let make = async |_| put.target.make_folders(client, &put.object.part_url).await;
                 put.target.with_retries(make).await
             })?;
         } else if in_parts || size > EAGER_BYTES {
@@ -120,7 +99,7 @@ impl WebdavPut {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
                 if matches!(response.status().as_u16(), 404 | 409 | 500) && !has_created {
-                    let has_folders = target.make_folders(client, &self.part_url).await?;
+                    let has_folders = target.make_folders(client, &self.object.part_url).await?;
                     has_created = true;
                     if has_folders {
                         response = put().await?;
@@ -130,14 +109,8 @@ impl WebdavPut {
             });
             result.await
         })?;
-        let mut at = response.url().clone();
-        if at.origin() == self.part_url.origin() {
-            // These are not in the request of the object, but a header beside it.
-            let _ = at.set_username(self.part_url.username());
-            let _ = at.set_password(self.part_url.password());
-        }
-        self.at = at;
-        self.is_xrootd |= is_xrootd(&response);
+        self.at = self.object.with_user(response.url().clone());
+        self.object.is_xrootd |= is_xrootd(&response);
         Ok(())
     }
 
@@ -180,51 +153,6 @@ impl WebdavPut {
             Ok(Ok(result)) => result,
             Ok(Err(why)) => Err(target.network(why.to_string()).into()),
             Err(_) => Err(target.stall_error(&host(&self.at), limit).into()),
-        }
-    }
-
-    fn rename(&self, replaces: bool) -> Result<(), StoreError> {
-        let target = &self.target;
-        let overwrite = if replaces { "T" } else { "F" };
-        let to = self.destination()?;
-        target.block_on(async |client| {
-            let result = target.with_retries(async |failures| {
-                let request = target.writing(client, method("MOVE"), &self.part_url);
-                let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
-                let response = target.answer(request, &self.part_url, Some(sending(0))).await?;
-                // An earlier one may have succeeded: the caller checks the target.
-                if failures > 0 && response.status() == StatusCode::NOT_FOUND {
-                    return Ok(());
-                }
-                if !replaces && response.status() == StatusCode::PRECONDITION_FAILED {
-                    return Err(StoreError::Exists { url: target.url.clone() }.into());
-                }
-                target.check_success(response, "MOVE").await.map(|_| ())
-            });
-            result.await
-        })
-    }
-
-    /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and drops non-ASCII
-    /// characters at the end of a header.
-    fn destination(&self) -> Result<HeaderValue, StoreError> {
-        self.target.check_uncut(&self.name, self.is_xrootd)?;
-        let mut url = self.name.clone();
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.set_query(None);
-        let text = match self.is_xrootd {
-            false => url.to_string().into_bytes(),
-            true => {
-                [url.origin().ascii_serialization().into(), percent_decode(url.path())].concat()
-            }
-        };
-        let is_cut = self.is_xrootd && !text.last().is_some_and(u8::is_ascii_graphic);
-        match HeaderValue::from_bytes(&text) {
-            Ok(name) if !is_cut => Ok(name),
-            _ => Err(self
-                .target
-                .unsupported_error("the server cannot be told to give it such a name")),
         }
     }
 }
@@ -270,26 +198,15 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        self.rename(replaces)?;
-        self.is_finished = true;
-        Ok(())
+        Ok(self.object.rename(replaces)?)
     }
 }
 
 impl Drop for WebdavPut {
     fn drop(&mut self) {
-        if self.is_finished {
-            return;
-        }
         if let RequestBody::Parts(_, request) = &self.body {
             request.abort();
         }
-        // Hidden, and written anew the next time, if it cannot be removed.
-        let _ = self.target.block_on(async |client| {
-            let request = self.target.writing(client, Method::DELETE, &self.part_url);
-            let request = request.header(DEPTH, "0");
-            Ok(self.target.answer(request, &self.part_url, Some(TIDYING)).await.is_ok())
-        });
     }
 }
 
@@ -298,15 +215,4 @@ fn in_room(request: RequestBuilder, room: Option<&str>) -> RequestBuilder {
         Some(room) => request.header(ROOM, room),
         None => request,
     }
-}
-
-/// The hidden name of an object while it comes.
-pub(super) fn part_url_of(name: &Url) -> Url {
-    let mut url = name.clone();
-    let last = name.path().rsplit('/').next().unwrap_or_default();
-    let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
-    if let Ok(mut parts) = url.path_segments_mut() {
-        parts.pop().push(&part_name(&last));
-    }
-    url
 }

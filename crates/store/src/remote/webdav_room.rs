@@ -1,11 +1,12 @@
 //! Room on a block server (`docs/block-server.md`): reserved by its method RESERVE, kept as long as
 //! this process lives, and filled by a PUT that names it. Other servers do not know the method.
 
+use super::hidden_object::{TIDYING, part_url_of};
 use super::request_target::RequestTarget;
 use super::response::header;
 use super::retry::sending;
 use super::webdav::{ROOM, method};
-use super::webdav_put::{TIDYING, WebdavPut, part_url_of};
+use super::webdav_put::WebdavPut;
 use reqwest::header::HeaderName;
 use reqwest::{Client, Response, StatusCode, Url};
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 mod bucket_listings;
 #[path = "../server/mod.rs"]
 mod server;
+mod server_copies;
+mod server_copies_s3;
 mod webdav;
 
 use server::{Reply, Request, Server, good, reply};

@@ -13,13 +13,13 @@ use tempfile::TempDir;
 
 /// A WebDAV server as nginx is: a folder that lacks is a 500, and a PUT a file when it is whole.
 #[derive(Default)]
-struct Dav {
-    objects: Mutex<BTreeMap<String, Vec<u8>>>,
-    folders: Mutex<Vec<String>>,
+pub(super) struct Dav {
+    pub(super) objects: Mutex<BTreeMap<String, Vec<u8>>>,
+    pub(super) folders: Mutex<Vec<String>>,
 }
 
 impl Dav {
-    fn answer(&self, request: &Request) -> Reply {
+    pub(super) fn answer(&self, request: &Request) -> Reply {
         let path = &request.target;
         let (folder, _) = path.trim_end_matches('/').rsplit_once('/').unwrap();
         let lacks = !self.folders.lock().unwrap().iter().any(|other| other == folder);
@@ -37,6 +37,23 @@ impl Dav {
             "PUT" if lacks => reply("500 Internal Server Error", b""),
             "PUT" => {
                 objects.insert(path.clone(), request.body.clone());
+                reply("201 Created", b"")
+            }
+            "COPY" => {
+                let Some((_, to)) =
+                    request.header("destination").and_then(|to| to.split_once("://"))
+                else {
+                    return reply("400 Bad Request", b"");
+                };
+                let to = to[to.find('/').unwrap()..].to_string();
+                let folder = to.rsplit_once('/').unwrap().0;
+                if !self.folders.lock().unwrap().iter().any(|other| other == folder) {
+                    return reply("409 Conflict", b"");
+                }
+                match objects.get(path).cloned() {
+                    Some(object) => objects.insert(to, object),
+                    None => return reply("404 Not Found", b""),
+                };
                 reply("201 Created", b"")
             }
             "MOVE" => {
@@ -100,7 +117,7 @@ fn dav(
     (dav, server, stores)
 }
 
-fn requests_of(server: &Server, method: &str) -> Vec<Request> {
+pub(super) fn requests_of(server: &Server, method: &str) -> Vec<Request> {
     server.requests().into_iter().filter(|request| request.method == method).collect()
 }
 

@@ -35,6 +35,8 @@ pub enum ConnectionEnd {
     Keep,
     Close,
     Hang,
+    /// Send this again and again, ten times a second.
+    Repeat(&'static str),
 }
 
 /// Bytes to send, as they are.
@@ -164,6 +166,14 @@ impl ServerState {
             match then {
                 ConnectionEnd::Keep => {}
                 ConnectionEnd::Close => return,
+                ConnectionEnd::Repeat(text) => {
+                    while !self.stop.load(Ordering::Relaxed)
+                        && (&stream).write_all(text.as_bytes()).is_ok()
+                    {
+                        std::thread::sleep(Duration::from_millis(100));
+                    }
+                    return;
+                }
                 ConnectionEnd::Hang => {
                     while !self.stop.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_millis(20));

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swathe.cli.commands.objects import show_detours
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import count_text, harmless_text, moment_text, seconds_text, size_text
@@ -186,6 +187,7 @@ def mirror(
     else:
         labelled_counts = [
             (report.copied, f"copied ({size_text(report.bytes)})"),
+            (report.by_servers, "of them from server to server"),
             (report.there, "already there"),
             (report.deleted, "deleted"),
             (report.skipped, "skipped as damaged or unread"),
@@ -196,6 +198,7 @@ def mirror(
             f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
             f"in {seconds_text(report.elapsed_s)}"
         )
+        show_detours(report.detours)
         _print_faults(name, report.faults)
         if report.outdated:
             typer.echo(

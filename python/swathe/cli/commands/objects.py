@@ -20,7 +20,7 @@ from swathe.core.format import count_text, moment_text, rate_text, seconds_text,
 from swathe.stores.objects import MOST_THREADS, THREADS, SubFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from swathe.stores.listing import ListedObject, UnlistedObject
     from swathe.stores.objects import CopyReport
@@ -142,7 +142,7 @@ def cp(
 ) -> None:
     """Copy objects, between any two stores or a store and this machine; each copy is verified.
 
-    The bytes pass through this machine.
+    Servers copy from one to the other where they can; else the bytes pass through this machine.
     """
     _copy(sources, target, recursive, pattern, overwrite, resume, threads, as_json)
 
@@ -210,6 +210,22 @@ def _copy(
     show_copies(report, as_json)
 
 
+def route_texts(by_servers: int, detours: Mapping[str, int]) -> list[str]:
+    """Return what a line says of copies between servers; nothing if there were none."""
+    texts = [f"{by_servers:,} from server to server"] if by_servers else []
+    if detours:
+        texts.append(f"{sum(detours.values()):,} through this machine")
+    return texts
+
+
+def show_detours(detours: Mapping[str, int]) -> None:
+    """Print why copies between servers passed through this machine."""
+    for reason, count in list(detours.items())[:SHOWN_FAULTS]:
+        print_text(
+            f"  note: {count_text(count, 'object')} through this machine: {reason}", err=True
+        )
+
+
 def show_copies(report: CopyReport, as_json: bool) -> None:
     """Print what became of copies; the exit code is 1 if one failed."""
     if as_json:
@@ -225,6 +241,7 @@ def _show(report: CopyReport) -> None:
         print_text(f"{fault.name}: {fault.reason}", err=True)
     for note in report.notes[:SHOWN_FAULTS]:
         print_text(f"  note: {note}", err=True)
+    show_detours(report.detours)
     if report.failed > SHOWN_FAULTS:
         typer.echo(f"and {count_text(report.failed - SHOWN_FAULTS, 'other')}", err=True)
     rate = f" ({rate_text(report.bytes / report.elapsed_s)})" if report.bytes else ""
@@ -232,6 +249,7 @@ def _show(report: CopyReport) -> None:
         f"copied {count_text(report.copied, 'object')}, {size_text(report.bytes)}, "
         f"in {seconds_text(report.elapsed_s)}{rate}"
     ]
+    parts += route_texts(report.by_servers, report.detours)
     if report.skipped:
         parts.append(f"{report.skipped:,} were there")
     if report.failed:

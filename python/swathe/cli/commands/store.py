@@ -57,7 +57,8 @@ def add(
             "(Azure), anonymous (true or false), door (HTTP door of a root:// store), token_file "
             "(file of a bearer token), probe_object (object that a probe reads), roots (/a:/b, "
             "further folders that links of a local store may point to), http2 (auto, always or "
-            "never: requests that share a connection).",
+            "never: requests that share a connection), delegation (true: other servers that copy "
+            "from it are sent its token).",
         ),
     ] = None,
     over: Over = None,

@@ -1,15 +1,21 @@
 //! Signed URLs of S3 objects.
 
 use super::{
-    Authorization, Bucket, BucketObject, Settings, connector, longer_retry, retry, variable,
+    Authorization, Bucket, BucketObject, Request, Settings, connector, longer_retry, retry,
+    variable,
 };
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key, AwsAuthorizer};
+use object_store::client::{HttpRequest, HttpRequestBody};
+use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
 use object_store::signer::Signer;
-use reqwest::{Method, Url};
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, Url};
 use std::path::PathBuf;
 use std::time::Duration;
+use swathe_net::root_cause;
 
+const DEFAULT_REGION: &str = "us-east-1";
 const PLACES: &str = "AWS_ACCESS_KEY_ID or ~/.aws/credentials";
 /// Settings of the environment that lead to credentials object_store finds by itself.
 const PROVIDERS: [Key; 4] = [
@@ -54,8 +60,7 @@ pub(super) fn object(
     let (mut builder, authorization, secrets) = builder(bucket, settings)?;
     let anonymous = !matches!(authorization, Authorization::Credentials(_));
     if anonymous {
-        // Signed with anything and the signature dropped: the same code makes the URL.
-        builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
+        builder = sign_with_anything(builder);
     }
     let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
     let store = store.map_err(|error| error.to_string())?;
@@ -71,6 +76,98 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
     let builder = builder.with_disable_bulk_delete(true);
     let store = builder.with_retry(longer_retry()).with_http_connector(connector()?).build();
     Ok(Bucket::of(store.map_err(|error| error.to_string())?, authorization, secrets))
+}
+
+/// For requests whose signature is dropped: the same code makes their URLs.
+fn sign_with_anything(builder: AmazonS3Builder) -> AmazonS3Builder {
+    builder.with_access_key_id("anonymous").with_secret_access_key("anonymous")
+}
+
+/// Requests to S3 that copy.
+pub(super) struct S3Copier {
+    store: AmazonS3,
+    /// Makes URLs.
+    signer: AmazonS3,
+    region: String,
+    is_anonymous: bool,
+}
+
+impl S3Copier {
+    pub(super) fn new(bucket: &str, settings: &Settings) -> Result<S3Copier, String> {
+        let (builder, authorization, _) = builder(bucket, settings)?;
+        let is_anonymous = !matches!(authorization, Authorization::Credentials(_));
+        let region = builder.get_config_value(&Key::Region);
+        let region = region.unwrap_or_else(|| DEFAULT_REGION.into());
+        let build = |builder: AmazonS3Builder| {
+            let builder = builder.with_retry(longer_retry()).with_http_connector(connector()?);
+            builder.build().map_err(|error| error.to_string())
+        };
+        let signer = build(if is_anonymous {
+            sign_with_anything(builder.clone())
+        } else {
+            builder.clone()
+        })?;
+        let store = build(builder.with_skip_signature(is_anonymous))?;
+        Ok(S3Copier { store, signer, region, is_anonymous })
+    }
+
+    /// A PUT of nothing, signed with its query and headers.
+    pub(super) async fn request(
+        &self,
+        client: &Client,
+        key: &Path,
+        query: &[(&str, String)],
+        headers: HeaderMap,
+    ) -> Result<Request, String> {
+        let sign_error = |error: &dyn std::fmt::Display| format!("cannot sign a request: {error}");
+        let url = self.signer.signed_url(Method::PUT, key, SIGNED_FOR).await;
+        let mut url = url.map_err(|error| sign_error(&error))?;
+        url.set_query(None);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = HttpRequest::new(HttpRequestBody::empty());
+        *request.method_mut() = Method::PUT;
+        *request.uri_mut() = url.as_str().parse().map_err(|_| "no URL that can be signed")?;
+        *request.headers_mut() = headers;
+        let mut secrets = Vec::new();
+        if !self.is_anonymous {
+            let credential = self.store.credentials().get_credential().await;
+            let credential =
+                credential.map_err(|error| format!("cannot get credentials: {error}"))?;
+            let authorizer = AwsAuthorizer::new(&credential, "s3", &self.region);
+            authorizer.try_authorize(&mut request, None).map_err(|error| sign_error(&error))?;
+            secrets = [&credential.secret_key, &credential.key_id].map(String::clone).into();
+            secrets.extend(credential.token.clone());
+        }
+        let mut headers = std::mem::take(request.headers_mut());
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        let builder = client.put(url.clone()).headers(headers);
+        Ok(Request { url, builder, secrets })
+    }
+
+    /// Begin an object of parts; the name of the upload.
+    pub(super) async fn begin(&self, key: &Path) -> Result<String, String> {
+        self.store.create_multipart(key).await.map_err(|error| root_cause(&error))
+    }
+
+    /// End an object of parts with these ETags.
+    pub(super) async fn complete(
+        &self,
+        key: &Path,
+        upload: &String,
+        etags: Vec<String>,
+    ) -> Result<(), String> {
+        let parts = etags.into_iter().map(|content_id| PartId { content_id }).collect();
+        let result = self.store.complete_multipart(key, upload, parts).await;
+        result.map(|_| ()).map_err(|error| root_cause(&error))
+    }
+
+    /// Give up an object of parts.
+    pub(super) async fn abort(&self, key: &Path, upload: &String) {
+        // What stays is seen by nobody.
+        let _ = self.store.abort_multipart(key, upload).await;
+    }
 }
 
 /// The client of a bucket, its credentials, and the secrets in them.

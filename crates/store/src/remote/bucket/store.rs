@@ -1,5 +1,6 @@
 //! Buckets as stores.
 
+use super::copy::{BucketOrder, check_reader, copy};
 use super::list::BucketListing;
 use super::upload::Upload;
 use super::{Bucket, BucketObject, Cloud, Settings};
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use swathe_net::{is_here, net};
 use swathe_plan::Connections;
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
+    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, ServerCopy, Sink, Source, Store,
+    StoreError, StoreSettings, Version,
 };
 
 /// A bucket, or what has one prefix in it.
@@ -157,6 +159,35 @@ impl Store for BucketStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         let (bucket, key) = self.bucket(object.url)?;
         Ok(Box::new(Upload::create(bucket, key, object.url.to_string(), in_parts)?))
+    }
+
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        check_reader(&self.settings, source.store.settings())?;
+        let split = |name| self.cloud.split(name).map_err(CopyRefusal::Unable);
+        let (from_name, from_key) = split(name_in(source.object.url))?;
+        let (bucket, key) = self.bucket(object.url)?;
+        let order = BucketOrder {
+            cloud: self.cloud,
+            settings: self.bucket_settings(),
+            bucket,
+            bucket_name: split(name_in(object.url))?.0,
+            key,
+            target: self.target(object)?,
+            url: object.url,
+            from_name,
+            from_key,
+            source,
+        };
+        copy(order).map_err(|failure| {
+            match failure.is_taken && !source.replaces && self.open(object).is_ok() {
+                true => CopyRefusal::Failed(StoreError::Exists { url: object.url.to_string() }),
+                false => failure.refusal,
+            }
+        })
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

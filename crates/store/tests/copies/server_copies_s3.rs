@@ -1,0 +1,208 @@
+//! Copies that the servers of buckets make.
+
+use super::server::{Reply, Request, Server, good, reply};
+use super::{bytes, copy, store};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use swathe_store::CopyRoute;
+use swathe_store_api::{StoreError, StoreSettings, Stores};
+
+const MD5: &str = "d41d8cd98f00b204e9800998ecf8427e";
+
+/// Buckets whose server copies. An object is its bytes and its ETag.
+#[derive(Default)]
+struct CopyingLake {
+    objects: Mutex<HashMap<String, (Vec<u8>, String)>>,
+    parts: Mutex<BTreeMap<usize, Vec<u8>>>,
+    /// Answers to the next copies, instead of copying.
+    answers: Mutex<Vec<Reply>>,
+    /// Whether half of an object is copied.
+    halves: bool,
+}
+
+impl CopyingLake {
+    fn answer(&self, request: &Request) -> Reply {
+        let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
+        let mut objects = self.objects.lock().unwrap();
+        let copy = request.header("x-amz-copy-source").map(|from| format!("/{from}"));
+        match (request.method.as_str(), copy) {
+            ("PUT", Some(from)) => {
+                if let Some(answer) = self.answers.lock().unwrap().pop() {
+                    return answer;
+                }
+                let (mut content, etag) = objects[&from].clone();
+                let expected = request.header("x-amz-copy-source-if-match");
+                if expected.is_some_and(|tag| tag.trim_matches('"') != etag)
+                    || request.header("if-none-match").is_some() && objects.contains_key(path)
+                {
+                    return reply("412 Precondition Failed", b"");
+                }
+                let answer = format!("<R><ETag>&quot;{MD5}&quot;</ETag></R>");
+                if let Some(range) = request.header("x-amz-copy-source-range") {
+                    let (first, last) =
+                        range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+                    let (first, last): (usize, usize) =
+                        (first.parse().unwrap(), last.parse().unwrap());
+                    let number = query.split("partNumber=").nth(1).unwrap();
+                    let number = number.split('&').next().unwrap().parse().unwrap();
+                    self.parts.lock().unwrap().insert(number, content[first..=last].to_vec());
+                } else {
+                    if self.halves {
+                        content.truncate(content.len() / 2);
+                    }
+                    objects.insert(path.into(), (content, MD5.into()));
+                }
+                reply("200 OK", answer.as_bytes())
+            }
+            ("POST", _) if query.starts_with("uploads") => {
+                let answer = "<InitiateMultipartUploadResult><UploadId>7</UploadId>\
+                              </InitiateMultipartUploadResult>";
+                reply("200 OK", answer.as_bytes())
+            }
+            ("POST", _) => {
+                let parts = std::mem::take(&mut *self.parts.lock().unwrap());
+                let etag = format!("{MD5}-{}", parts.len());
+                let content = parts.into_values().flatten().collect();
+                objects.insert(path.into(), (content, etag));
+                let answer = "<CompleteMultipartUploadResult><ETag>\"x\"</ETag>\
+                              </CompleteMultipartUploadResult>";
+                reply("200 OK", answer.as_bytes())
+            }
+            ("PUT", _) => {
+                objects.insert(path.into(), (request.body.clone(), "through us".into()));
+                reply("200 OK\nETag: \"through us\"", b"")
+            }
+            ("DELETE", _) => {
+                objects.remove(path);
+                reply("204 No Content", b"")
+            }
+            _ => match objects.get(path) {
+                Some((content, etag)) => good(request, content, &format!("ETag: \"{etag}\"")),
+                None => reply("404 Not Found", b""),
+            },
+        }
+    }
+}
+
+fn lake(lake: CopyingLake, size: u32, etag: &str) -> (Arc<CopyingLake>, Server) {
+    lake.objects.lock().unwrap().insert("/frames/a%20b".into(), (bytes(size), etag.into()));
+    let lake = Arc::new(lake);
+    let ours = lake.clone();
+    (lake, Server::start(move |request, _| ours.answer(request)))
+}
+
+fn bucket(name: &str, root: &str, server: &Server, options: &[(&str, &str)]) -> StoreSettings {
+    let endpoint = server.url("");
+    let endpoint = ("endpoint", endpoint.trim_end_matches('/'));
+    let options: Vec<_> =
+        options.iter().copied().chain([endpoint, ("anonymous", "true")]).collect();
+    store(name, root.into(), &options)
+}
+
+fn two(server: &Server) -> Stores {
+    swathe_store::stores(vec![
+        bucket("one", "s3://frames", server, &[]),
+        bucket("two", "s3://other/dr1", server, &[]),
+    ])
+}
+
+fn gets(server: &Server) -> usize {
+    let gets = server.requests().into_iter().filter(|request| request.method == "GET");
+    gets.map(|get| get.range().map_or(0, |(first, last)| last - first)).max().unwrap()
+}
+
+#[test]
+fn s3_copies_from_bucket_to_bucket() {
+    let (lake, server) = lake(CopyingLake::default(), 20_000_000, MD5);
+    let results = copy(&two(&server), &[("one:a b", "", "two:c d")]);
+    let result = results[0].as_ref().unwrap();
+    assert_eq!((&result.route, result.read_back), (&CopyRoute::Servers, false));
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c%20d"].0, bytes(20_000_000));
+    assert!(gets(&server) < 64 << 10, "only the first bytes are read");
+}
+
+#[test]
+fn s3_copies_in_the_parts_that_an_object_came_in() {
+    let etag = format!("{MD5}-3");
+    let (lake, server) = lake(CopyingLake::default(), 20_000_000, &etag);
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let result = results[0].as_ref().unwrap();
+    assert_eq!((&result.route, result.read_back), (&CopyRoute::Servers, false));
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"], (bytes(20_000_000), etag));
+    assert!(gets(&server) < 64 << 10, "only the first bytes are read");
+}
+
+#[test]
+fn etags_that_are_no_md5_are_no_proof() {
+    let (lake, server) = lake(CopyingLake::default(), 20_000_000, "kept");
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let result = results[0].as_ref().unwrap();
+    assert_eq!((&result.route, result.read_back), (&CopyRoute::Servers, true));
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(20_000_000));
+}
+
+#[test]
+fn half_a_copy_in_a_bucket_is_found_out() {
+    let half = CopyingLake { halves: true, ..CopyingLake::default() };
+    let (lake, server) = lake(half, 1000, MD5);
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let CopyRoute::Detour(why) = &results[0].as_ref().unwrap().route else { panic!() };
+    assert!(why.contains("said they copied 1000 bytes, and the copy has 500"), "{why}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(1000));
+}
+
+#[test]
+fn a_success_of_s3_may_be_an_error() {
+    let slow = || reply("200 OK", b"\n\n<Error><Code>SlowDown</Code></Error>");
+    let denied = || reply("403 Forbidden", b"<Error><Message>no</Message></Error>");
+    let none = || reply("501 Not Implemented", b"");
+    for (answers, reason) in [
+        (vec![slow()], None),
+        (vec![denied()], Some("access denied: 403 Forbidden, no")),
+        (vec![none(); 6], Some("answered 501 Not Implemented")),
+    ] {
+        let answers = Mutex::new(answers);
+        let (lake, server) = lake(CopyingLake { answers, ..CopyingLake::default() }, 1000, MD5);
+        let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+        match (&results[0].as_ref().unwrap().route, reason) {
+            (CopyRoute::Servers, None) => {}
+            (CopyRoute::Detour(why), Some(reason)) => assert!(why.contains(reason), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(1000));
+    }
+}
+
+#[test]
+fn a_bucket_is_not_asked_for_what_others_have() {
+    let (lake, server) = lake(CopyingLake::default(), 1000, MD5);
+    let (_, far) = self::lake(CopyingLake::default(), 1000, MD5);
+    let stores = swathe_store::stores(vec![
+        bucket("one", "s3://frames", &server, &[]),
+        bucket("far", "s3://frames", &far, &[]),
+        store("web", server.url("frames"), &[]),
+    ]);
+    for from in ["far:a b", "web:a b"] {
+        let results = copy(&stores, &[(from, "", "one:c")]);
+        let route = &results[0].as_ref().unwrap().route;
+        assert!(matches!(route, CopyRoute::Detour(_)), "{route:?}");
+    }
+    assert!(lake.objects.lock().unwrap().contains_key("/frames/c"));
+    let is_copy = |request: &Request| request.header("x-amz-copy-source").is_some();
+    assert!(!server.requests().iter().any(is_copy));
+}
+
+#[test]
+fn a_bucket_replaces_nothing_unasked_and_copies_one_version() {
+    let (lake, server) = lake(CopyingLake::default(), 1000, MD5);
+    let taken = (b"of another".to_vec(), "other".to_string());
+    lake.objects.lock().unwrap().insert("/other/dr1/c".into(), taken.clone());
+    let result = super::server_copies::copy_new(&two(&server), "one:a b", "two:c");
+    assert!(matches!(result, Err(StoreError::Exists { .. })), "{result:?}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"], taken);
+    // At another version than the object has there is no copy.
+    let version = format!("1000 \"{}\"", MD5.replace('d', "e"));
+    let results = copy(&two(&server), &[("one:a b", &version, "two:d")]);
+    assert!(results[0].is_err(), "{results:?}");
+    assert!(!lake.objects.lock().unwrap().contains_key("/other/dr1/d"));
+}
