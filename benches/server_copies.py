@@ -23,7 +23,7 @@ from tests.support import servers
 
 RTT_MS = 20
 RATE = 14_000_000
-SIZE = 200_000_000
+SIZE = 100_000_000
 
 
 class Way(NamedTuple):
@@ -59,7 +59,7 @@ def buckets(folder: Path, content: Path) -> Iterator[list[Way]]:
             (folder / name).mkdir()
             swathe.stores.add(name, f"s3://{name}", options={"endpoint": url})
         swathe.stores.add("direct", "s3://one", options={"endpoint": server.url})
-        swathe.stores.copy_object(str(content), "direct:object")
+        swathe.stores.copy_objects(str(content), "direct:object", progress=False)
         yield [Way("servers", [near], "two:copy"), Way("us", [near], "far:copy")]
 
 

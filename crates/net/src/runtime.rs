@@ -176,9 +176,8 @@ fn follow(attempt: Attempt<'_>) -> Action {
     } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
         let to = attempt.url().host_str().unwrap_or_default().to_owned();
         attempt.error(RefusedRedirect(to))
-    } else if STAYING.try_with(|()| ()).is_ok() {
-        attempt.stop()
-    } else if attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
+    } else if STAYING.try_with(|()| ()).is_ok()
+        || attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
     {
         attempt.stop()
     } else {

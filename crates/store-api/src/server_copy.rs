@@ -41,7 +41,7 @@ impl From<StoreError> for CopyRefusal {
 
 impl CopyRefusal {
     fn unable(what: &str, why: &str) -> CopyRefusal {
-        CopyRefusal::Unable(format!("{what}{why}"))
+        CopyRefusal::Unable(format!("the servers of the copy answered: {what}{why}"))
     }
 }
 
