@@ -170,7 +170,7 @@ def test_a_disk_that_comes_back_brings_no_old_object(disks: list[Path]) -> None:
         for name in names:
             assert client.get(f"/{name}").content == b"second"
         wait_until(lambda: not any((disks[1] / name).exists() for name in names))
-        assert values(client)["swathe_server_names_consistent"] == 1
+        wait_until(lambda: values(client)["swathe_server_names_consistent"] == 1)
         listing = client.get("/").text
         assert all(listing.count(f">{name}<") == 1 for name in names)
 
