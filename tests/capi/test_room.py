@@ -18,7 +18,7 @@ from tests.support.block_servers import block_server
 from tests.support.c_library import EXAMPLES, Library, compile_program
 from tests.support.servers import FileServer
 
-MEGA = 1 << 20
+pytestmark = pytest.mark.more
 PROGRAM = """
 #include <errno.h>
 #include <fcntl.h>
