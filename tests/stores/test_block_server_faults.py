@@ -22,6 +22,7 @@ import pytest
 from tests.stores.test_block_server import CONTENT, LARGE, client_of, file_of, names_on
 from tests.support.block_servers import END_S, BlockServer, block_server
 
+pytestmark = pytest.mark.more
 STRACE = shutil.which("strace")
 
 
@@ -170,7 +171,7 @@ def test_a_disk_that_comes_back_brings_no_old_object(disks: list[Path]) -> None:
         for name in names:
             assert client.get(f"/{name}").content == b"second"
         wait_until(lambda: not any((disks[1] / name).exists() for name in names))
-        assert values(client)["swathe_server_names_consistent"] == 1
+        wait_until(lambda: values(client)["swathe_server_names_consistent"] == 1)
         listing = client.get("/").text
         assert all(listing.count(f">{name}<") == 1 for name in names)
 
@@ -299,7 +300,6 @@ def test_an_upload_that_has_its_name_already_keeps_its_checksums(disks: list[Pat
         assert not new.exists()
 
 
-@pytest.mark.more
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 def test_late_work_keeps_the_lock_of_its_name(disks: list[Path], tmp_path: Path) -> None:
     """The first rename takes longer than the server waits for a disk (60 s)."""

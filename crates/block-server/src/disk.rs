@@ -161,6 +161,11 @@ impl Disk {
         self.queue.length()
     }
 
+    /// Whether it was absent when it was last looked for.
+    pub(crate) fn was_absent(&self) -> bool {
+        self.was_absent.load(Ordering::Acquire)
+    }
+
     /// Check that the disk is there, and the one that it was.
     pub(crate) fn check_present(&self) -> Result<(), RequestError> {
         let missing = |why: String| RequestError::DiskMissing { disk: self.name.clone(), why };
@@ -172,9 +177,9 @@ impl Disk {
         match &*presence {
             Some(last) if (last.device, last.inode) == (status.dev(), status.ino()) => {}
             _ => {
+                self.was_absent.store(true, Ordering::Release);
                 *presence = None;
                 *presence = Some(self.adopt(&status).map_err(missing)?);
-                self.was_absent.store(true, Ordering::Release);
             }
         }
         if self.was_absent.swap(false, Ordering::AcqRel) {

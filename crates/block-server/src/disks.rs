@@ -115,16 +115,20 @@ impl Disks {
         path: &ObjectPath,
         look: impl Fn(&Arc<Disk>) -> Result<Option<T>, RequestError> + Clone + Send + 'static,
     ) -> Result<Option<(Arc<Disk>, T)>, RequestError> {
+        if self.is_consistent() {
+            let result = self.find_in(&self.order(path), record, look.clone()).await;
+            // A disk may have come back with this very request.
+            if self.is_consistent() {
+                record.set_under_way();
+                return result;
+            }
+        }
         let mut order = self.order(path);
-        if !self.is_consistent()
-            && let Some((newest, _)) = self.survey(record, path).await.object
-        {
+        if let Some((newest, _)) = self.survey(record, path).await.object {
             order.retain(|disk| !Arc::ptr_eq(disk, &newest));
             order.insert(0, newest);
         }
-        let result = self.find_in(&order, record, look).await;
-        record.set_under_way();
-        result
+        self.find_in(&order, record, look).await
     }
 
     async fn find_in<T: Send + 'static>(

@@ -40,12 +40,23 @@ pub(crate) async fn watch(disks: Arc<Disks>) {
             }
         }
         if disks.group.arrivals.load(Ordering::Acquire) == arrivals {
-            let _ = timeout(PAUSE, disks.group.arrival.notified()).await;
+            // Without an arrival in this time: perhaps one that no request noticed.
+            if timeout(PAUSE, disks.group.arrival.notified()).await.is_err() {
+                disks.look_for_absent().await;
+            }
         }
     }
 }
 
 impl Disks {
+    /// Look whether disks that were absent are back.
+    async fn look_for_absent(&self) {
+        let absent = self.all.iter().filter(|disk| disk.was_absent());
+        let looks = absent.map(|disk| disk.run_for_nobody(PAUSE, |disk| disk.check_present()));
+        // What is still absent stays so.
+        drop(join_all(looks).await);
+    }
+
     /// Compare the names on disks that were absent while those on others changed.
     async fn compare_all(&self) -> Result<(), RequestError> {
         let notes = join_all(self.all.iter().map(|disk| async move {

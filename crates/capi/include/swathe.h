@@ -163,7 +163,7 @@ ssize_t sw_cut_pixels(int handle,
  * O_TRUNC: an object that exists is an error (EEXIST). O_CLOEXEC is accepted.
  *
  * Returns a handle for the calls below, which is no descriptor of a file.
- * Errors: ENOENT, EACCES, EEXIST, EISDIR, EINVAL (flags), ENOTSUP, EIO, EMFILE.
+ * Errors: ENOENT, EACCES, EEXIST, EISDIR, ENOTDIR, EINVAL (flags), ENOTSUP, EIO, EMFILE.
  */
 int sw_open(const char *url,
             int flags);
@@ -223,10 +223,11 @@ int64_t sw_lseek(int handle,
                  int whence);
 
 /**
- * Reserve room for `bytes` bytes in all, before the object is written or meanwhile. Closing it
- * frees the room that it did not use.
+ * Reserve room for `bytes` bytes in all, before the object is written or meanwhile: in a folder, on a
+ * block server, or on all servers of a striped store. Closing it frees the room that it did not use.
  *
- * Returns 0. Errors: ENOSPC; ENOTSUP if its store cannot; EBADF, EINVAL.
+ * Returns 0. Errors: ENOSPC, of a striped store with the name of the server; ENOTSUP if its store, or
+ * a server of it, cannot; EBADF, EINVAL, EACCES, EIO. After an error there is what was there before.
  */
 int sw_alloc(int handle,
              int64_t bytes);
