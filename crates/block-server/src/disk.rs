@@ -33,6 +33,8 @@ pub(crate) struct DiskCounts {
     pub(crate) write_bytes: AtomicU64,
     pub(crate) errors: AtomicU64,
     pub(crate) damages: AtomicU64,
+    /// Time of all work of its threads.
+    pub(crate) work_ns: AtomicU64,
 }
 
 /// A disk of the server.
@@ -101,6 +103,8 @@ impl Disk {
         let result = match self.queue.run_within(limit, move || work(&disk)).await {
             Ok((result, times)) => {
                 record.add_times(times);
+                let disk_ns = times.disk.as_nanos() as u64;
+                self.counts.work_ns.fetch_add(disk_ns, Ordering::Relaxed);
                 result
             }
             Err(QueueError::Panic) => Err(RequestError::Panic { disk: self.name.clone() }),
@@ -115,6 +119,7 @@ impl Disk {
             let is_error = error.status().is_server_error();
             self.counts.errors.fetch_add(is_error.into(), Ordering::Relaxed);
             if is_damage {
+                record.set_disk(&self.name);
                 eprintln!("swathe: {error}");
             }
         }

@@ -15,6 +15,7 @@ mod error;
 mod folder;
 mod get;
 mod identity;
+mod lateness;
 mod metrics;
 mod names;
 mod new_object;
@@ -92,6 +93,7 @@ impl BlockServer {
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
         let service = BlockService::new(disks, settings.tokens);
+        runtime.spawn(lateness::watch(service.counts.clone()));
         let server = Arc::new(Server::new(service, LIMITS, tls));
         runtime.spawn(server.clone().open(listener));
         Ok(BlockServer { server, runtime, address, missing })
