@@ -37,10 +37,23 @@ class BlockServer:
 
 @contextmanager
 def block_server(
-    *disks: Path, options: tuple[object, ...] = (), trace: Path | None = None
+    *disks: Path,
+    options: tuple[object, ...] = (),
+    trace: Path | None = None,
+    prefix: tuple[str, ...] = (),
 ) -> Iterator[BlockServer]:
-    """Serve disks on a free port until the block ends."""
-    command = [sys.executable, "-m", "swathe.cli", "stripe", "serve", "--port", "0", "--json"]
+    """Serve disks on a free port until the block ends; `prefix`: what runs the program."""
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "swathe.cli",
+        "stripe",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+    ]
     for disk in disks:
         command += ["--disk", str(disk)]
     environment = {name: value for name, value in os.environ.items() if name != "SWATHE_TRACE"}
