@@ -153,6 +153,23 @@ def test_what_takes_longer_than_elsewhere_is_named(
     ]
 
 
+def test_the_command_shows_servers_and_what_is_slow(tmp_path: Path, run: Runner) -> None:
+    made_up = Run(tmp_path)
+    slow = {"disk_us": 30_000}
+    rounds(made_up, lambda name, disk, _: slow if (name, disk) == ("hostb", "/data2") else {})
+    made_up.failure(0, "hostd", 503, "")
+    made_up.report()
+    text = run("trace", "report", tmp_path / "run.ulm")
+    assert "slow: disk /data2 of hostb: slow, " in text
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("hostb  ")][-2:] == [
+        ["hostb", "/data1"],
+        ["hostb", "/data2"],
+    ]
+    answer = run.json("trace", "report", tmp_path / "run.ulm")
+    assert answer["bottlenecks"][0]["disk"] == "/data2"
+    assert len(answer["servers"]) == 9
+
+
 def test_a_server_that_comes_late_to_its_work_is_no_slow_link(tmp_path: Path) -> None:
     run = Run(tmp_path)
     rounds(run, lambda name, *_: {"latency_us": 80_000} if name == "hostc" else {})
