@@ -102,7 +102,7 @@ def test_all_servers_are_measured_within_the_limits(wide: list[Path]) -> None:
     alone = [each.alone_bytes_per_s for each in stripe.servers]
     assert stripe.sum_bytes_per_s == pytest.approx(sum(alone))
     assert 0 < stripe.expected_bytes_per_s <= 1.001 * stripe.sum_bytes_per_s
-    assert stripe.stripe_bytes_per_s > 0
+    assert stripe.stripe_bytes_per_s is not None and stripe.stripe_bytes_per_s > 0
     assert probe.bytes_moved <= 30 * MB
     assert stripe.bytes_moved <= 10 * MB
     assert probe.parameters.max_bytes == 30 * MB
@@ -118,6 +118,8 @@ def test_a_dead_server_is_named_and_the_others_are_measured(wide: list[Path], ru
     live = [each for name, each in servers_by_name.items() if name != "disk-b:"]
     assert all(each.why is None and each.alone_bytes_per_s > 0 for each in live)
     assert probe.stripe.expected_bytes_per_s > 0
+    stripe = swathe.probe("wide", quick=True, max_time_s=1.0, max_bytes=200_000).stripe
+    assert stripe is not None and stripe.stripe_bytes_per_s is None
     text = run("probe", "wide", "--quick", "--max-time", "1s", "--max-bytes", "30MB")
     assert "no answer" in text and "bound: " in text
 

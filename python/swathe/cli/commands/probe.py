@@ -136,7 +136,7 @@ def _show_stripe(stripe: StripeProbe) -> None:
         if each.why is not None:
             print_text(f"{each.server}: {each.why}", err=True)
     alone, together, store, by_sum = (
-        rate_text(rate)
+        "not measured" if rate is None else rate_text(rate)
         for rate in (
             stripe.sum_bytes_per_s,
             stripe.together_bytes_per_s,

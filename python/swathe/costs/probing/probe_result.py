@@ -54,7 +54,8 @@ class StripeProbe:
         together_bytes_per_s: rate of all servers read at the same time.
         expected_bytes_per_s: rate of the store by the rates of its servers alone; 0 if too few
             servers answer.
-        stripe_bytes_per_s: measured rate of the store.
+        stripe_bytes_per_s: measured rate of the store; None if the limits of the probe are too low
+            for whole stripes.
         cpu_share: processor time of this process in all its cores, while the store was read.
         bound: `cpu` of this machine, `line` (what all servers share), `link`, `disk` or `server`.
         bound_server: the server that it is the bound of; empty if it is all of them.
@@ -65,7 +66,7 @@ class StripeProbe:
     sum_bytes_per_s: float
     together_bytes_per_s: float
     expected_bytes_per_s: float
-    stripe_bytes_per_s: float
+    stripe_bytes_per_s: float | None
     cpu_share: float
     bound: StripeBound
     bound_server: str

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe import _swathe
 from swathe.catalog import Catalog
@@ -28,7 +28,7 @@ from swathe.stores.registry import to_native
 from swathe.stores.stripe_plan import read_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from swathe.catalog import Store
     from swathe.catalog.store_settings import StripeServer
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from swathe.costs.probing.reader_protocol import OpenedObject
     from swathe.costs.probing.resolve_target import ProbeTarget
 
+K = TypeVar("K")
 STREAMS = (4, 16)
 """Numbers of requests in flight that are tried with each server."""
 FIRST_BYTES, REQUEST_BYTES = 64 * KIB, 4 * MIB
 """Size of the first requests, and of the largest."""
-WINDOW_BYTES, WINDOWS = 16 * MIB, 4
+WINDOW_BYTES, WINDOWS = 16 * MIB, 2
 """Reads of the striped store, and how many at a time."""
 MOST_ENTRIES = 1000
 BUSY_CPU = 0.8
@@ -184,13 +185,29 @@ class _StripeStudy:
             {server: self._together(server, seconds, most) for server in live}, seconds
         )
         began_s, cpu_s = time.perf_counter(), time.process_time()
-        reading = _read(source, WINDOW_BYTES, WINDOWS, self._s("stripe"), self._bytes("stripe"))
-        self._count(reading)
+        rate = self._store_rate(source)
         elapsed_s = time.perf_counter() - began_s
         cpu_share = (time.process_time() - cpu_s) / max(elapsed_s * cores(), 1e-9)
-        return self._result(reading.bytes_per_s, cpu_share)
+        return self._result(rate, cpu_share)
 
-    def _result(self, stripe_bytes_per_s: float, cpu_share: float) -> StripeProbe:
+    def _store_rate(self, source: OpenedObject) -> float | None:
+        """Return the rate of the store; None if the limits do not allow to read whole stripes."""
+        seconds, most = self._s("stripe"), self._bytes("stripe")
+        data = len(self.servers) - self.stripe.parity
+        size = min(int(self.stripe.options["block_bytes"]) * data, source.size)
+        if most < 3 * WINDOWS * size:
+            return None
+        readings: list[_Reading] = []
+
+        def work() -> None:
+            readings.append(_read(source, WINDOW_BYTES, WINDOWS, seconds, most, size))
+
+        if _run_in_time({"store": work}, seconds):
+            return None
+        self._count(readings[0])
+        return readings[0].bytes_per_s
+
+    def _result(self, stripe_bytes_per_s: float | None, cpu_share: float) -> StripeProbe:
         rates = [server.rate for server in self.servers]
         live = [rate.alone_bytes_per_s for rate in rates if rate.why is None]
         data = len(rates) - self.stripe.parity
@@ -252,33 +269,8 @@ class _StripeStudy:
         return work
 
     def _in_parallel(self, works: dict[_Server, Callable[[], None]], limit_s: float) -> None:
-        """Run works in threads; a server that fails, or is not ready in time, is out."""
-        failures: dict[_Server, str] = {}
-        faults: list[Exception] = []
-
-        def run(server: _Server, work: Callable[[], None]) -> None:
-            try:
-                work()
-            except SwatheError as error:
-                failures[server] = str(error)
-            except Exception as error:  # raised by the caller
-                faults.append(error)
-
-        # What hangs goes on beside the rest of the probe: nobody waits for it any more.
-        threads = {
-            server: threading.Thread(target=run, args=(server, work), daemon=True)
-            for server, work in works.items()
-        }
-        until = time.perf_counter() + limit_s + PAUSE_S
-        for thread in threads.values():
-            thread.start()
-        for server, thread in threads.items():
-            thread.join(max(until - time.perf_counter(), 0))
-            if thread.is_alive():
-                failures[server] = f"no answer within {seconds_text(limit_s + PAUSE_S)}"
-        for fault in faults:
-            raise fault
-        for server, why in failures.items():
+        """Have servers do work; one that fails, or is not ready in time, is out."""
+        for server, why in _run_in_time(works, limit_s).items():
             server.fail(why)
 
     def _live(self) -> list[_Server]:
@@ -296,16 +288,51 @@ class _StripeStudy:
         self.requests += reading.requests
 
 
+def _run_in_time(works: Mapping[K, Callable[[], None]], limit_s: float) -> dict[K, str]:
+    """Run works in threads; return why some failed, or were not ready in time."""
+    failures: dict[K, str] = {}
+    faults: list[Exception] = []
+
+    def run(key: K, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except SwatheError as error:
+            failures[key] = str(error)
+        except Exception as error:  # raised by the caller
+            faults.append(error)
+
+    # What hangs goes on beside the rest of the probe: nobody waits for it any more.
+    threads = {
+        key: threading.Thread(target=run, args=(key, work), daemon=True)
+        for key, work in works.items()
+    }
+    until = time.perf_counter() + limit_s + PAUSE_S
+    for thread in threads.values():
+        thread.start()
+    for key, thread in threads.items():
+        thread.join(max(until - time.perf_counter(), 0))
+        if thread.is_alive():
+            failures[key] = f"no answer within {seconds_text(limit_s + PAUSE_S)}"
+    for fault in faults:
+        raise fault
+    return dict(failures)
+
+
 def _read(
-    source: OpenedObject, largest: int, streams: int, seconds: float, most_bytes: int
+    source: OpenedObject,
+    largest: int,
+    streams: int,
+    seconds: float,
+    most_bytes: int,
+    first: int = FIRST_BYTES,
 ) -> _Reading:
     """Read ranges of an object in batches, until a limit of time or bytes is reached.
 
     Requests grow from batch to batch to the largest size, as the time allows. The rate is that of
     the batches with the last size; the first batch opens connections.
     """
-    largest = max(min(largest, source.size, most_bytes // (4 * streams)), 1)
-    reading, at, size, batches = _Reading(), 0, min(FIRST_BYTES, largest), 0
+    largest = max(min(largest, source.size, most_bytes // (3 * streams)), 1)
+    reading, at, size, batches = _Reading(), 0, min(first, largest), 0
     start_s = time.perf_counter()
     while True:
         left_s = seconds - (time.perf_counter() - start_s)
