@@ -73,7 +73,7 @@ def test_what_bounds_the_sum() -> None:
     assert name_bound(disk, 0.2) == (
         "disk",
         "host3:",
-        "the disk /data2 of host3:: 3 MB/s, the median is 14 MB/s",
+        "the disk /data2 of host3: gives 3 MB/s, the median is 14 MB/s",
     )
     assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "line"
     dead = [replace(each, why="no answer") for each in alike]

@@ -134,7 +134,7 @@ def _show_stripe(stripe: StripeProbe) -> None:
     print_table(("server", "alone", "together", "bound by"), rows)
     for each in stripe.servers:
         if each.why is not None:
-            print_text(f"{each.server}: {each.why}", err=True)
+            print_text(f"{each.server.rstrip(':')}: {each.why}", err=True)
     alone, together, store, by_sum = (
         "not measured" if rate is None else rate_text(rate)
         for rate in (

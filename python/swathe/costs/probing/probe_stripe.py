@@ -54,7 +54,7 @@ SHARE = 1 / 3
 """Share of the limits of a probe that its servers get."""
 PHASES = {"open": 0.2, "alone": 0.4, "together": 0.2, "stripe": 0.2}
 """Shares of the time; of the bytes, the others share what opening does not need."""
-PAUSE_S = 2.0
+PAUSE_S = 1.0
 """How much longer than its share a phase may take: for an answer that is on its way."""
 
 
@@ -87,8 +87,8 @@ def measure_stripe(
     # First: the store then reads around servers that do not answer.
     stripe = study_stripe(place, max_time_s=study_s, max_bytes=study_bytes)
     limits: dict[str, Any] = {
-        "max_time_s": max_time_s - study_s,
-        "max_bytes": max_bytes - study_bytes,
+        "max_time_s": max(max_time_s - stripe.elapsed_s, study_s),
+        "max_bytes": max_bytes - stripe.bytes_moved,
     }
     probe = measure_store(place, quick=quick, tell=tell, **limits, **options)
     return replace(
@@ -407,7 +407,7 @@ def name_bound(rates: list[ServerRate], cpu_share: float) -> tuple[StripeBound, 
     if slowest.alone_bytes_per_s < SLOWEST * median and slowest.bound is not None:
         place = f"disk {slowest.disk} of {slowest.server}" if slowest.disk else slowest.server
         what = {"disk": place, "link": f"link of {place}", "server": place}[slowest.bound]
-        text = f"the {what}: {rate_text(slowest.alone_bytes_per_s)}, the median is "
+        text = f"the {what} gives {rate_text(slowest.alone_bytes_per_s)}, the median is "
         return slowest.bound, slowest.server, text + rate_text(median)
     bound = Counter(rate.bound for rate in live if rate.bound).most_common(1)[0][0]
     return bound, "", f"the {bound}s of all servers"
