@@ -622,26 +622,45 @@ def test_each_request_is_an_event(disks: list[Path], tmp_path: Path) -> None:
     with block_server(*disks, trace=trace) as server:
         with client_of(server) as client:
             client.put("/a", content=CONTENT)
-            client.get("/a")
-            client.get("/missing")
+            client.get("/a", headers={"traceparent": f"00-{'1' * 32}-00000000000000ab-01"})
+            client.get("/missing", headers={"traceparent": "what is this?"})
             flip(file_of(disks, "a"), 0)
             client.get("/a")
         assert server.end() == 0
     lines = [shlex.split(line) for line in trace.read_text().splitlines()]
     events = [dict(word.split("=", 1) for word in words) for words in lines]
     events.sort(key=lambda event: event["DATE"])
-    rows = [event for event in events if event["NL.EVNT"] == "SERVE"]
-    assert [(row["METHOD"], row["STATUS"], row["RESULT"]) for row in rows] == [
-        ("PUT", "201", "ok"),
-        ("GET", "200", "ok"),
-        ("GET", "404", "missing"),
-        ("GET", "500", "error"),
+    starts, rows = (
+        [event for event in events if event["NL.EVNT"] == name]
+        for name in ("SERVE_START", "SERVE_END")
+    )
+    assert [(row["METHOD"], row["PATH"]) for row in starts] == [
+        ("PUT", "/a"),
+        ("GET", "/a"),
+        ("GET", "/missing"),
+        ("GET", "/a"),
+    ]
+    assert [row["REQUEST"] for row in starts] == [row["REQUEST"] for row in rows]
+    assert [(row["STATUS"], row["RESULT"]) for row in rows] == [
+        ("201", "ok"),
+        ("200", "ok"),
+        ("404", "missing"),
+        ("500", "error"),
     ]
     assert rows[1]["BYTES"] == str(SIZE)
     assert rows[1]["DISK"] == str(file_of(disks, "a").parent)
     assert "byte 0: expected checksum" in rows[3]["REASON"]
     for row in rows:
-        assert all(float(row[key]) >= 0 for key in ("QUEUE_S", "DISK_S", "NETWORK_S"))
+        times = ("QUEUE_S", "DISK_S", "VERIFY_S", "WAIT_S", "SEND_S")
+        assert all(float(row[key]) >= 0 for key in times)
+    # What the client calls the request is in all events of it.
+    assert [row.get("LIFELINE") for row in rows] == [None, "00000000000000ab", None, None]
+    own = [event["NL.EVNT"] for event in events if event.get("LIFELINE") == rows[1]["LIFELINE"]]
+    stages = ("SERVE", "DISK_READ", "VERIFY", "SEND")
+    assert set(own) == {f"{stage}_{end}" for stage in stages for end in ("START", "END")}
+    verifications = [event["RESULT"] for event in events if event["NL.EVNT"] == "VERIFY_END"]
+    assert verifications[-1] == "error" and set(verifications[:-1]) == {"ok"}
+    assert rows[3]["DISK"] == rows[1]["DISK"]
 
 
 def test_metrics(client: httpx.Client, disks: list[Path]) -> None:
@@ -655,6 +674,11 @@ def test_metrics(client: httpx.Client, disks: list[Path]) -> None:
     for disk in disks:
         assert values[f'swathe_disk_up{{disk="{disk}"}}'] == "1"
         assert int(values[f'swathe_disk_free_bytes{{disk="{disk}"}}']) > 0
+    for name in ("request", "disk_wait", "send_wait", "late"):
+        assert float(values[f"swathe_server_{name}_seconds_total"]) >= 0
+    assert float(values["swathe_server_request_seconds_total"]) > 0
+    work = [values[f'swathe_disk_work_seconds_total{{disk="{disk}"}}'] for disk in disks]
+    assert max(map(float, work)) > 0
     reads = [values[f'swathe_disk_read_bytes_total{{disk="{disk}"}}'] for disk in disks]
     assert sorted(reads) == ["0", str(SIZE)]
 

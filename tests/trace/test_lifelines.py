@@ -305,7 +305,9 @@ def test_kinds_of_lines(tmp_path: Path) -> None:
     assert steps(traced, traced.lines("job")) == {"j": [(0, "JOB_START"), (5, "JOB_END")]}
     alone = traced.lines("stage")
     assert [n.item() for n in np.diff(alone.starts)] == [2, 2, 2, 1]
-    with pytest.raises(ValueError, match=r"target, object, request, portal, job, .*, found 'x'"):
+    with pytest.raises(
+        ValueError, match=r"target, object, request, lifeline, portal, job, .*, found 'x'"
+    ):
         traced.lines("x")
 
 

@@ -36,6 +36,8 @@ pub(crate) struct DiskCounts {
     pub(crate) damages: AtomicU64,
     /// Objects that were set aside: another disk had a newer one of the name.
     pub(crate) aside_objects: AtomicU64,
+    /// Time of all work of its threads.
+    pub(crate) work_ns: AtomicU64,
 }
 
 /// A disk of the server.
@@ -110,6 +112,9 @@ impl Disk {
     ) -> Result<T, RequestError> {
         let (result, times) = self.run_for_nobody(limit, work).await;
         record.add_times(times);
+        if result.as_ref().is_err_and(RequestError::is_damage) {
+            record.set_disk(&self.name);
+        }
         result
     }
 
@@ -122,7 +127,11 @@ impl Disk {
         let disk = self.clone();
         let busy = |why: String| RequestError::DiskBusy { disk: self.name.clone(), why };
         let (result, times) = match self.queue.run_within(limit, move || work(&disk)).await {
-            Ok((result, times)) => (result, times),
+            Ok((result, times)) => {
+                let disk_ns = times.disk.as_nanos() as u64;
+                self.counts.work_ns.fetch_add(disk_ns, Ordering::Relaxed);
+                (result, times)
+            }
             Err(error) => {
                 let error = match error {
                     QueueError::Panic => RequestError::Panic { disk: self.name.clone() },

@@ -9,7 +9,7 @@ use crate::folder::index;
 use crate::identity::random_number;
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
 use crate::object_path::ObjectPath;
-use crate::request_record::RequestRecord;
+use crate::request_record::{RequestRecord, WorkRecord};
 use bytes::Bytes;
 use futures_util::stream::{StreamExt, poll_fn};
 use http_body_util::{BodyExt, StreamBody};
@@ -50,8 +50,8 @@ pub(crate) async fn get(
     let target = path.clone();
     // In one piece of work: small reads have one wait for the disk.
     let look = {
-        let headers = Arc::new(headers);
-        move |disk: &Arc<Disk>| start(disk, &target, &headers, is_head)
+        let (headers, record) = (Arc::new(headers), record.work().clone());
+        move |disk: &Arc<Disk>| start(disk, &target, &headers, is_head, &record)
     };
     let (disk, answer) = match disks.find(record, &path, look).await? {
         Some((disk, answer)) => (disk, answer),
@@ -84,6 +84,7 @@ fn start(
     path: &ObjectPath,
     headers: &HeaderMap,
     is_head: bool,
+    record: &Arc<WorkRecord>,
 ) -> Result<Option<FirstAnswer>, RequestError> {
     let object = match ObjectFile::open(disk, path)? {
         None => return Ok(None),
@@ -136,7 +137,7 @@ fn start(
     if is_head {
         return answer(response, Bytes::new(), None);
     }
-    let mut reading = Reading::new(object, segments);
+    let mut reading = Reading::new(object, segments, record);
     let first = reading.next_piece()?;
     let rest = (!reading.is_at_end()).then_some(reading);
     answer(response, first, rest)

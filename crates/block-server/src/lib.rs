@@ -15,6 +15,7 @@ mod error;
 mod folder;
 mod get;
 mod identity;
+mod lateness;
 mod metrics;
 mod names;
 mod new_object;
@@ -98,6 +99,7 @@ impl BlockServer {
         let address = listener.local_addr().map_err(fail)?;
         let disks = Arc::new(disks);
         let service = BlockService::new(disks.clone(), settings.tokens);
+        runtime.spawn(lateness::watch(service.counts.clone()));
         let server = Arc::new(Server::new(service, LIMITS, tls));
         runtime.spawn(server.clone().open(listener));
         runtime.spawn(twins::watch(disks));

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::disks::Disks;
 use crate::request_record::{METHODS, RequestCounts, RequestRecord};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Name, kind, help and value of a metric of each disk.
@@ -37,12 +37,22 @@ pub(crate) async fn metrics(
         page.describe(name, "counter", help);
         page.add(name, "", load(count));
     }
+    for (name, help, count) in [
+        ("request", "Time of all requests, from head to last byte.", &counts.request_ns),
+        ("disk_wait", "Of this, waiting for disks.", &counts.wait_ns),
+        ("send_wait", "Of this, waiting until clients take more.", &counts.send_ns),
+        ("late", "Time by which the server came late to its work.", &counts.late_ns),
+    ] {
+        let name = format!("swathe_server_{name}_seconds_total");
+        page.describe(&name, "counter", help);
+        page.add(&name, "", seconds(count));
+    }
     page.describe("swathe_server_requests_in_flight", "gauge", "Requests that are being answered.");
     let in_flight = counts.in_flight.load(Ordering::Relaxed) as u64;
     page.add("swathe_server_requests_in_flight", "", in_flight);
     let name = "swathe_server_names_consistent";
     page.describe(name, "gauge", "0 while names on disks that came back are compared.");
-    page.add(name, "", server.is_consistent().into());
+    page.add(name, "", u8::from(server.is_consistent()));
     let disk_metrics: [DiskMetric; 6] = [
         ("queue_length", "gauge", "Work that waits for the disk or runs there.", |disk| {
             disk.queue_length() as u64
@@ -74,9 +84,13 @@ pub(crate) async fn metrics(
     for disk in disks {
         page.add(name, &label(disk), server.rooms.bytes_on(disk));
     }
+    page.describe("swathe_disk_work_seconds_total", "counter", "Time of all work of its threads.");
+    for disk in disks {
+        page.add("swathe_disk_work_seconds_total", &label(disk), seconds(&disk.counts.work_ns));
+    }
     page.describe("swathe_disk_up", "gauge", "1 if the disk is there, 0 if it is missing.");
     for (disk, space) in disks.iter().zip(&space.disks) {
-        page.add("swathe_disk_up", &label(disk), space.is_up.into());
+        page.add("swathe_disk_up", &label(disk), u8::from(space.is_up));
     }
     for (name, help, first) in [
         ("swathe_disk_free_bytes", "Bytes that are free for objects.", true),
@@ -95,6 +109,10 @@ fn load(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
+fn seconds(ns: &AtomicU64) -> f64 {
+    load(ns) as f64 / 1e9
+}
+
 fn label(disk: &Disk) -> String {
     let name = disk.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("disk=\"{name}\"")
@@ -109,7 +127,7 @@ impl Page {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn add(&mut self, name: &str, labels: &str, value: u64) {
+    fn add(&mut self, name: &str, labels: &str, value: impl Display) {
         let _ = match labels {
             "" => writeln!(self.0, "{name} {value}"),
             labels => writeln!(self.0, "{name}{{{labels}}} {value}"),

@@ -242,7 +242,7 @@ async fn copy(
     let object = from_disk.run(record, open).await?;
     let size = object.status.id.size;
     let segments = if size > 0 { vec![Segment::Range(0..size)] } else { Vec::new() };
-    let mut reading = Reading::new(object, segments);
+    let mut reading = Reading::new(object, segments, record.work());
     let target = to.clone();
     let create = move |disk: &Arc<Disk>| NewObject::create(disk, &target, Some(size));
     let mut copy = to_disk.run(record, create).await?;

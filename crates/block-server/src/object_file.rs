@@ -4,6 +4,7 @@ use crate::block_sums::{BLOCK_BYTES, BlockSums, whole_blocks};
 use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
 use crate::object_path::ObjectPath;
+use crate::request_record::WorkRecord;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
@@ -82,31 +83,38 @@ impl ObjectFile {
         self.sums.is_some()
     }
 
-    /// Read a range, of at most a piece.
-    fn read(&self, range: Range<u64>) -> Result<Bytes, RequestError> {
-        let size = self.status.id.size;
-        let blocks = match &self.sums {
-            Some(_) => whole_blocks(&range, size),
-            None => range.clone(),
-        };
-        let length = (blocks.end - blocks.start) as usize;
+    fn read_blocks(&self, range: &Range<u64>) -> Result<Vec<u8>, RequestError> {
+        let length = (range.end - range.start) as usize;
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
-            let at = blocks.start + bytes.len() as u64;
+            let at = range.start + bytes.len() as u64;
             let result = retry_on_intr(|| pread(&self.file, spare_capacity(&mut bytes), at));
             if result.map_err(|error: Errno| self.disk.fail(&self.path, error.into()))? == 0 {
                 return Err(RequestError::Damaged {
                     path: self.path.to_string(),
                     disk: self.disk.name.clone(),
                     byte: at,
-                    expected: format!("an object of {size} bytes"),
+                    expected: format!("an object of {} bytes", self.status.id.size),
                     found: "its end".into(),
                 });
             }
         }
         bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    /// Read a range, of at most a piece.
+    fn read(&self, range: Range<u64>, record: &WorkRecord) -> Result<Bytes, RequestError> {
+        let size = self.status.id.size;
+        let blocks = match &self.sums {
+            Some(_) => whole_blocks(&range, size),
+            None => range.clone(),
+        };
+        let length = (blocks.end - blocks.start) as usize;
+        let bytes = record.read(&self.disk.name, length, || self.read_blocks(&blocks))?;
         if let Some(sums) = &self.sums {
-            let result = sums.check(blocks.start / BLOCK_BYTES as u64, &bytes);
+            let check = || sums.check(blocks.start / BLOCK_BYTES as u64, &bytes);
+            let result = record.verify(length, check);
             result.map_err(|error| self.disk.sums_error(&self.path, error))?;
         }
         self.disk.counts.read_bytes.fetch_add(length as u64, Ordering::Relaxed);
@@ -136,12 +144,17 @@ impl Segment {
 pub(crate) struct Reading {
     object: ObjectFile,
     segments: VecDeque<Segment>,
+    record: Arc<WorkRecord>,
 }
 
 impl Reading {
-    /// Read segments of an object. Ranges are not empty.
-    pub(crate) fn new(object: ObjectFile, segments: Vec<Segment>) -> Reading {
-        Reading { object, segments: segments.into() }
+    /// Read segments of an object for a request. Ranges are not empty.
+    pub(crate) fn new(
+        object: ObjectFile,
+        segments: Vec<Segment>,
+        record: &Arc<WorkRecord>,
+    ) -> Reading {
+        Reading { object, segments: segments.into(), record: record.clone() }
     }
 
     /// Whether all has been read.
@@ -161,7 +174,7 @@ impl Reading {
                 }
                 Segment::Range(range) if room >= BLOCK_BYTES => {
                     let range = range.start..end_within(range, room as u64);
-                    let bytes = self.object.read(range.clone())?;
+                    let bytes = self.object.read(range.clone(), &self.record)?;
                     if let Some(Segment::Range(rest)) = self.segments.front_mut() {
                         rest.start = range.end;
                         if rest.is_empty() {

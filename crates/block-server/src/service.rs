@@ -23,6 +23,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::server::{Body, Service, plain_answer};
+use swathe_trace::{LIFELINE_HEADER, Lifeline};
 use tokio::time::timeout;
 
 /// Longest headers: 1024 ranges of large objects take half of it.
@@ -39,7 +40,7 @@ const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, PROPFIND, R
 pub(crate) struct BlockService {
     pub(crate) disks: Arc<Disks>,
     tokens: Tokens,
-    counts: Arc<RequestCounts>,
+    pub(crate) counts: Arc<RequestCounts>,
 }
 
 impl BlockService {
@@ -143,12 +144,15 @@ impl Service for BlockService {
         let (head, mut body) = request.into_parts();
         let room = self.disks.requests.clone().try_acquire_owned().ok();
         let is_busy = room.is_none();
-        let record = RequestRecord::start(&self.counts, &head.method, head.uri.path(), room);
+        let lifeline = head.headers.get(LIFELINE_HEADER).and_then(|value| value.to_str().ok());
+        let lifeline = lifeline.and_then(Lifeline::parse);
+        let (method, path) = (&head.method, head.uri.path());
+        let record = RequestRecord::start(&self.counts, method, path, lifeline, room);
         let result = if is_busy {
             let text = format!("{REQUESTS} requests are being answered; come again");
             Err(RequestError::refuse(StatusCode::SERVICE_UNAVAILABLE, text))
         } else {
-            self.respond(&head.method, head.uri.path(), &head.headers, &mut body, &record).await
+            self.respond(method, path, &head.headers, &mut body, &record).await
         };
         let is_refusal = result.is_err();
         let mut response = result.unwrap_or_else(|error| {
@@ -156,7 +160,7 @@ impl Service for BlockService {
             refusal(&error)
         });
         response.headers_mut().insert(SERVER, HeaderValue::from_static(NAME));
-        record.set_status(response.status());
+        record.begin_answer(response.status());
         // Whose body is awaited before it is sent need not send it.
         if is_refusal && !body.is_end_stream() && !head.headers.contains_key(EXPECT) {
             tokio::spawn(timeout(REST, discard(body)));

@@ -1,4 +1,5 @@
-//! Events of new connections: name lookup, TCP, TLS.
+//! Events of the request that a task works on: its answer, and new connections for it (name lookup,
+//! TCP, TLS).
 //!
 //! The client reports neither the server nor the request of a connection. A connection is begun
 //! while a request is polled, which has both; it may be finished later, by another thread.
@@ -9,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use swathe_trace::{Ids, Level, Scope, event, is_on};
+use swathe_trace::{Ids, Level, Lifeline, Scope, event, is_on};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -55,6 +56,27 @@ pub async fn trace_current<F: Future>(work: F) -> F::Output {
 /// Set the server of the request from here on.
 pub fn set_server(server: impl FnOnce() -> String) {
     let _ = CURRENT.try_with(|request| *request.server() = server());
+}
+
+/// The lifeline of the current request, if its events have one: to be sent with it.
+pub fn lifeline() -> Option<Lifeline> {
+    let number = CURRENT.try_with(|request| request.number).ok().filter(|&number| number > 0)?;
+    Some(Lifeline::of_request(number))
+}
+
+/// Record that the answer to the current request begins.
+pub fn record_answer(status: u16) {
+    let Some(request) = CURRENT.try_with(CurrentRequest::clone).ok().filter(|_| is_on()) else {
+        return;
+    };
+    if request.number > 0 {
+        request.scope.adopt();
+        event(Level::Usage, "FETCH_ANSWER", &request.about, |record| {
+            record.number("REQUEST", request.number);
+            record.id("LIFELINE", Lifeline::of_request(request.number).id());
+            record.number("STATUS", status.into());
+        });
+    }
 }
 
 /// Records the connections of a client, with its limit for the time to connect.

@@ -18,6 +18,7 @@ mod parity;
 mod part;
 mod part_fetch;
 mod part_writer;
+mod read_events;
 mod record;
 mod records;
 mod reports;

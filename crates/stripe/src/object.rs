@@ -17,6 +17,10 @@ use swathe_store_api::{StoreError, Traffic, Version};
 /// What is known of an open object.
 pub(crate) struct Object {
     pub(crate) url: String,
+    /// What events call it: `NAME:path`, or its URL.
+    pub(crate) label: String,
+    /// The name of its store.
+    pub(crate) stripe: String,
     pub(crate) version: Version,
     pub(crate) header: Header,
     pub(crate) parts: Vec<Part>,
@@ -56,6 +60,8 @@ impl Object {
             costs,
             servers: servers.to_vec(),
             notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
+            label: url.clone(),
+            stripe: String::new(),
             url,
             header,
             records,

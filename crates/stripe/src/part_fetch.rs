@@ -2,6 +2,7 @@
 
 use crate::ask::{Ask, plan_asks};
 use crate::object::Object;
+use crate::read_events::{StageEvents, in_part};
 use bytes::Bytes;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -177,43 +178,48 @@ impl Drop for PartFetch {
 
 /// Read a part, and report what comes. `report` is false once nobody listens.
 fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> bool) {
-    let source = match object.parts[part as usize].open() {
-        Ok(source) => source,
-        Err(error) => {
-            report(Message::End(Some(error)));
-            return;
-        }
-    };
+    let stage = StageEvents::start("PART", object, |about| {
+        about.push("SERVER", &object.parts[part as usize].server_names());
+        about.push("PART", &part.to_string());
+    });
+    let result = in_part(part, || read(object, part, asks, report));
+    stage.end(result.as_ref().copied());
+    report(Message::End(result.err()));
+}
+
+/// The bytes that came of a part, each reported.
+fn read(
+    object: &Object,
+    part: u32,
+    asks: &[Ask],
+    report: &dyn Fn(Message) -> bool,
+) -> Result<u64, StoreError> {
+    let source = object.parts[part as usize].open()?;
     let costs = source.costs().with_factors(source.factors());
     let (plan, latency_s) = (plan_asks(asks, &costs, source.connections()), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
+    let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
-        return;
+        return Ok(byte_count);
     }
-    let mut count = 0;
-    for (piece, window) in source.fetch_by(plan.ranges.clone(), way).zip(&plan.ranges) {
-        count += 1;
-        let message = match piece {
-            Ok(bytes) if bytes.len() as u64 == window.end - window.start => Message::Piece(bytes),
-            Ok(bytes) => Message::End(Some(StoreError::ShortRead {
-                url: source.url().to_string(),
-                start: window.start,
-                expected: window.end - window.start,
-                found: bytes.len() as u64,
-            })),
-            Err(error) => Message::End(Some(error)),
-        };
-        let is_end = matches!(message, Message::End(_));
-        if !report(message) || is_end {
-            return;
-        }
-    }
-    // A source that ends early gives no error.
-    let missing = plan.ranges.get(count);
-    report(Message::End(missing.map(|window| StoreError::ShortRead {
+    let short = |window: &Range<u64>, found: u64| StoreError::ShortRead {
         url: source.url().to_string(),
         start: window.start,
         expected: window.end - window.start,
-        found: 0,
-    })));
+        found,
+    };
+    let mut windows = plan.ranges.iter();
+    for (piece, window) in source.fetch_by(plan.ranges.clone(), way).zip(&mut windows) {
+        let bytes = piece?;
+        let length = bytes.len() as u64;
+        if length != window.end - window.start {
+            return Err(short(window, length));
+        }
+        byte_count += length;
+        if !report(Message::Piece(bytes)) {
+            return Ok(byte_count);
+        }
+    }
+    // A source that ends early gives no error.
+    windows.next().map_or(Ok(byte_count), |window| Err(short(window, 0)))
 }

@@ -7,6 +7,7 @@
 use crate::ask::Ask;
 use crate::object::Object;
 use crate::part_fetch::{Message, PartFetch};
+use crate::read_events::{StageEvents, in_stripe, record_damage, record_hedge};
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Instant;
 use swathe_store_api::{Interrupt, StoreError};
-use swathe_trace::{Ids, Level, event};
 
 /// Object bytes of a window: more only if a single request is longer.
 const WINDOW_BYTES: u64 = 16 << 20;
@@ -30,14 +30,37 @@ const STEP: std::time::Duration = std::time::Duration::from_millis(100);
 pub(crate) struct StripedRead {
     object: Arc<Object>,
     requests: VecDeque<Range<u64>>,
-    windows: VecDeque<Window>,
+    windows: VecDeque<(Window, StageEvents)>,
+    /// Windows so far.
+    count: u64,
     ready: VecDeque<Bytes>,
 }
 
 impl StripedRead {
     pub(crate) fn new(object: Arc<Object>, requests: Vec<Range<u64>>) -> StripedRead {
         let (windows, ready) = Default::default();
-        StripedRead { object, requests: requests.into(), windows, ready }
+        StripedRead { object, requests: requests.into(), windows, count: 0, ready }
+    }
+
+    /// The bytes of the next window, while others are on their way; `None` at the end.
+    fn next_answers(&mut self) -> Option<Result<Vec<Bytes>, StoreError>> {
+        while self.windows.len() < WINDOWS && !self.requests.is_empty() {
+            let requests = self.next_requests();
+            let targets = ShardRanges::of(self.object.layout(), &requests);
+            self.count += 1;
+            let number = self.count;
+            let stage = StageEvents::start("STRIPE", &self.object, |about| {
+                about.push("WINDOW", &number.to_string());
+            });
+            let mut window = Window::start(self.object.clone(), targets);
+            window.requests = requests;
+            self.windows.push_back((window, stage));
+        }
+        let (window, stage) = self.windows.pop_front()?;
+        let result = window.answers();
+        let bytes = |pieces: &Vec<Bytes>| pieces.iter().map(|piece| piece.len() as u64).sum();
+        stage.end(result.as_ref().map(bytes));
+        Some(result)
     }
 
     /// The requests of the next window.
@@ -62,13 +85,9 @@ impl Iterator for StripedRead {
         if let Some(bytes) = self.ready.pop_front() {
             return Some(Ok(bytes));
         }
-        while self.windows.len() < WINDOWS && !self.requests.is_empty() {
-            let requests = self.next_requests();
-            let targets = ShardRanges::of(self.object.layout(), &requests);
-            let window = Window::start(self.object.clone(), targets);
-            self.windows.push_back(Window { requests, ..window });
-        }
-        match self.windows.pop_front()?.answers() {
+        let object = self.object.clone();
+        let answers = in_stripe(&object.stripe, || self.next_answers())?;
+        match answers {
             Ok(pieces) => {
                 self.ready = pieces.into();
                 self.ready.pop_front().map(Ok)
@@ -307,16 +326,23 @@ impl Window {
             .collect();
         for number in late {
             self.object.hedges.add_win();
-            self.record("STRIPE_HEDGE_WON", self.fetches[number].part, 0);
+            record_hedge("STRIPE_HEDGE_WON", &self.object, self.fetches[number].part, 0);
         }
         let targets = self.targets.clone();
+        let (mut stage, mut byte_count) = (None, 0);
         for (id, ranges) in targets.iter() {
             for range in ranges {
                 if self.shards.get(id, range).is_none() {
+                    let start = || StageEvents::start("REBUILD", &self.object, |_| {});
+                    stage.get_or_insert_with(start);
                     self.shards.rebuild(layout, &self.object.parity, id, range);
                     self.check_result(id, range)?;
+                    byte_count += range.end - range.start;
                 }
             }
+        }
+        if let Some(stage) = stage {
+            stage.end(Ok(byte_count));
         }
         Ok(())
     }
@@ -430,7 +456,7 @@ impl Window {
             return;
         }
         for &part in &late {
-            self.record("STRIPE_HEDGE", part, needs.bytes());
+            record_hedge("STRIPE_HEDGE", &self.object, part, needs.bytes());
         }
         for number in self.ask(&needs) {
             self.fetches[number].is_hedge = true;
@@ -454,7 +480,9 @@ impl Window {
             }
         }
         for (id, why) in bad {
-            let part = &self.object.parts[self.fetches[number].part as usize];
+            let part_number = self.fetches[number].part;
+            record_damage(&self.object, part_number, &why);
+            let part = &self.object.parts[part_number as usize];
             let damage = format!("{} on {}: {why}", part.path(), part.server_names());
             self.object.note(format!(
                 "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
@@ -487,15 +515,5 @@ impl Window {
             ));
         }
         Ok(())
-    }
-
-    fn record(&self, name: &str, part: u32, bytes: u64) {
-        event(Level::Usage, name, &Ids::default(), |record| {
-            record
-                .text("OBJECT", &self.object.url)
-                .text("SERVER", &self.object.parts[part as usize].server_names())
-                .number("PART", part.into())
-                .number("BYTES", bytes);
-        });
     }
 }

@@ -6,6 +6,7 @@ use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
 use crate::object::Object;
 use crate::parity::code_name;
+use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
@@ -112,7 +113,10 @@ impl StripedStore {
         let header = records.current(&self.servers, url)?.header.clone();
         let same = records.records().filter(|record| record.header == header).cloned().collect();
         let costs = self.costs(header.layout);
-        Ok(Object::of_records(&self.servers, url.to_string(), header, same, costs, &self.hedges))
+        let url = url.to_string();
+        let mut object = Object::of_records(&self.servers, url, header, same, costs, &self.hedges);
+        object.stripe = self.settings.name.clone();
+        Ok(object)
     }
 }
 
@@ -181,7 +185,11 @@ impl Store for StripedStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(Arc::new(StripedSource(Arc::new(self.open_object(object.url)?))))
+        let name = object.qualified_name.unwrap_or(object.url);
+        let open = || self.open_object(object.url);
+        let mut object = in_stripe(&self.settings.name, open)?;
+        object.label = name.to_string();
+        Ok(Arc::new(StripedSource(Arc::new(object))))
     }
 
     fn list(

@@ -2,6 +2,7 @@
 
 use crate::ulm::{is_bare, push_short};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The fields of an event.
 pub struct Record<'a>(pub(crate) &'a mut Vec<u8>);
@@ -59,6 +60,23 @@ impl Record<'_> {
             self.0.extend_from_slice(part.as_bytes());
         }
         self
+    }
+
+    /// An id, as 16 hexadecimal digits.
+    pub fn id(&mut self, key: &str, id: u64) -> &mut Self {
+        let digits: [u8; 16] = std::array::from_fn(|at| {
+            let digit = (id >> (60 - 4 * at)) & 0xf;
+            b"0123456789abcdef"[digit as usize]
+        });
+        for part in [b" ", key.as_bytes(), b"=", &digits] {
+            self.0.extend_from_slice(part);
+        }
+        self
+    }
+
+    /// A time in seconds, to the microsecond.
+    pub fn seconds(&mut self, key: &str, time: Duration) -> &mut Self {
+        self.text(key, &format!("{:.6}", time.as_secs_f64()))
     }
 
     /// A whole number.

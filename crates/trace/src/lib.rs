@@ -9,6 +9,7 @@ mod date;
 mod destination;
 mod fields;
 mod file;
+mod lifeline;
 mod memory;
 mod open_sink;
 mod recorder;
@@ -27,6 +28,7 @@ pub use columns::{DamagedLine, DictColumn, EventTable, Field, Numbers, ReadError
 pub use destination::{Destination, DestinationError};
 pub use fields::{Ids, Record};
 pub use file::RotatingFile;
+pub use lifeline::{LIFELINE_HEADER, Lifeline};
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
 pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse, parse_fields};

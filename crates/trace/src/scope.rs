@@ -40,6 +40,25 @@ impl Scope {
         Scope(Some(Arc::new(Inner { ids, text })))
     }
 
+    /// The same ids, and these: for a part of the work.
+    pub fn with(&self, ids: &[(&str, &str)]) -> Scope {
+        let more = ids.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        let is_new = |(key, _): &&(String, String)| ids.iter().all(|(new, _)| new != key);
+        Scope::new(self.ids().iter().filter(is_new).cloned().chain(more).collect())
+    }
+
+    /// Run `work` with this scope, in this thread.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        struct Return(Option<Scope>);
+        impl Drop for Return {
+            fn drop(&mut self) {
+                self.0.take().map(Scope::enter);
+            }
+        }
+        let _return = Return(Some(self.enter()));
+        work()
+    }
+
     /// The scope of this thread.
     pub fn current() -> Scope {
         SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or_default()
@@ -71,5 +90,24 @@ impl Scope {
 
     pub(crate) fn text(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |inner| &inner.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_work_has_its_ids_until_it_ends() {
+        let outer = Scope::new(vec![("JOB".into(), "ab12".into()), ("PART".into(), "1".into())]);
+        outer.clone().run(|| {
+            let inner = Scope::current().with(&[("PART", "2")]);
+            let ids = inner.run(|| Scope::current().ids().to_vec());
+            assert_eq!(ids, [("JOB".into(), "ab12".into()), ("PART".into(), "2".into())]);
+            assert_eq!(Scope::current().ids(), outer.ids());
+        });
+        assert!(Scope::current().ids().is_empty());
+        assert!(std::panic::catch_unwind(|| outer.run(|| panic!("on purpose"))).is_err());
+        assert!(Scope::current().ids().is_empty());
     }
 }

@@ -60,7 +60,8 @@ def probe(
 
     Returns:
         The measured costs with their spread, the samples, and `compute`: seconds that this machine
-        takes for each byte, cut and object.
+        takes for each byte, cut and object. Of a striped store also `stripe`: what its servers give
+        alone and together, and what bounds that.
 
     Raises:
         NotFoundError: If there is nothing to read.
@@ -72,6 +73,7 @@ def probe(
     from swathe.catalog import Catalog, this_host
     from swathe.costs.plots import plot_path, probe_figure, save
     from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
+    from swathe.costs.probing.probe_stripe import measure_stripe
     from swathe.costs.probing.resolve_target import find_place
     from swathe.costs.probing.save import keep_host, keep_probe
     from swathe.costs.probing.store_probe import measure_store
@@ -89,7 +91,7 @@ def probe(
         catalog.check_writable()  # the result is stored
         compute = None if host else catalog.compute(this_host())
     also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
-    result = measure_store(
+    result = (measure_stripe if place.is_striped else measure_store)(
         place,
         quick=quick,
         max_time_s=max_time_s,

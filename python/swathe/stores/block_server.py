@@ -4,16 +4,92 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from swathe import _swathe
-from swathe.core.errors import SettingsError
+from swathe.core.errors import AccessError, NotFoundError, SettingsError, SourceError
 from swathe.core.host import in_url, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from swathe.catalog import Store
+
+TIMES = ("request", "disk_wait", "send_wait", "late")
+"""Times of a server, in the names of its metrics: `swathe_server_NAME_seconds_total`."""
+
+
+@dataclass(frozen=True)
+class BlockServerMetrics:
+    """Times of a block server since its start, or in an interval; seconds.
+
+    Attributes:
+        elapsed_s: time of the reading, or length of the interval.
+        request_s: all requests together, from head to last byte.
+        disk_wait_s: of this, waiting for disks.
+        send_wait_s: of this, waiting until clients take more.
+        late_s: time by which the server came late to its work.
+        disk_work_s: work by disk.
+    """
+
+    elapsed_s: float
+    request_s: float
+    disk_wait_s: float
+    send_wait_s: float
+    late_s: float
+    disk_work_s: dict[str, float] = field(default_factory=dict)
+
+    def __sub__(self, earlier: BlockServerMetrics) -> BlockServerMetrics:
+        return BlockServerMetrics(
+            elapsed_s=self.elapsed_s - earlier.elapsed_s,
+            request_s=self.request_s - earlier.request_s,
+            disk_wait_s=self.disk_wait_s - earlier.disk_wait_s,
+            send_wait_s=self.send_wait_s - earlier.send_wait_s,
+            late_s=self.late_s - earlier.late_s,
+            disk_work_s={
+                disk: seconds - earlier.disk_work_s.get(disk, 0.0)
+                for disk, seconds in self.disk_work_s.items()
+            },
+        )
+
+
+def read_metrics(stores: _swathe.Stores, store: Store) -> BlockServerMetrics | None:
+    """Return the times of a block server; `None` if the store is not the root of one.
+
+    Args:
+        stores: the engine's stores, with this one.
+        store: a store on a server.
+    """
+    if not store.url.startswith(("dav:", "davs:", "http:", "https:")):
+        return None
+    try:
+        source = stores.open(f"{store.name}:metrics")
+        text = source.read(0, source.size).decode("utf-8", "replace")
+    except (AccessError, NotFoundError, SourceError):
+        return None  # another kind of server, or an old one
+    values: dict[str, float] = {}
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name.startswith("swathe_") and value.replace(".", "", 1).isdigit():
+            values[name] = float(value)
+    totals = {
+        f"{name}_s": values[key]
+        for name in TIMES
+        if (key := f"swathe_server_{name}_seconds_total") in values
+    }
+    if len(totals) < len(TIMES):
+        return None
+    begin, end = 'swathe_disk_work_seconds_total{disk="', '"}'
+    work = {
+        name.removeprefix(begin).removesuffix(end): seconds
+        for name, seconds in values.items()
+        if name.startswith(begin)
+    }
+    return BlockServerMetrics(time.perf_counter(), **totals, disk_work_s=work)
 
 
 def serve_disks(

@@ -52,7 +52,8 @@ impl<A: Attempt> Attempt for TracedAttempt<'_, A> {
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
         let bytes_before = self.inner.bytes();
-        let events = FetchEvents::start(self.about, self.scope);
+        let asked_bytes = self.inner.next_request().bytes;
+        let events = FetchEvents::start(self.about, self.scope, asked_bytes);
         let answer = events.during(self.inner.run(numbers)).await;
         let error = answer.as_ref().err().map(|failure| &failure.error);
         events.end(self.inner.bytes() - bytes_before, error);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use swathe_net::connect_events;
 use swathe_store_api::StoreError;
-use swathe_trace::{Ids, Level, Scope, event, is_on};
+use swathe_trace::{Ids, Level, Lifeline, Record, Scope, event, is_on};
 
 /// The fields of events of an object, also of those recorded after it is opened.
 pub(super) fn about(object: &str, store: &str) -> Ids {
@@ -40,7 +40,8 @@ pub(super) struct FetchEvents<'a> {
 }
 
 impl<'a> FetchEvents<'a> {
-    pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> FetchEvents<'a> {
+    /// Record the start of a request for so many bytes.
+    pub(super) fn start(about: &'a Ids, scope: &'a Scope, bytes: u64) -> FetchEvents<'a> {
         static REQUESTS: AtomicU64 = AtomicU64::new(1);
         let mut events = FetchEvents { about, scope, number: 0, is_ended: true };
         if is_on() {
@@ -48,10 +49,16 @@ impl<'a> FetchEvents<'a> {
             events.is_ended = false;
             scope.adopt();
             event(Level::Usage, "FETCH_START", about, |record| {
-                record.number("REQUEST", events.number);
+                events.identify(record);
+                record.number("ASKED_BYTES", bytes);
             });
         }
         events
+    }
+
+    fn identify(&self, record: &mut Record<'_>) {
+        record.number("REQUEST", self.number);
+        record.id("LIFELINE", Lifeline::of_request(self.number).id());
     }
 
     /// Run it; connections that are opened for it are recorded, too.
@@ -78,8 +85,8 @@ impl<'a> FetchEvents<'a> {
         self.scope.adopt();
         let level = if result == "error" { Level::Error } else { Level::Usage };
         event(level, "FETCH_END", self.about, |record| {
-            record.number("REQUEST", self.number).number("BYTES", bytes as u64);
-            record.text("RESULT", result);
+            self.identify(record);
+            record.number("BYTES", bytes as u64).text("RESULT", result);
             if let Some(error) = error {
                 record.text("REASON", &error.to_string());
             }

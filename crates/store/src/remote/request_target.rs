@@ -21,7 +21,7 @@ use std::time::Duration;
 use swathe_net::{connect_events, host, net};
 use swathe_plan::{InFlight, LedgerEntry, ReaderGroup};
 use swathe_store_api::{Failure, Interrupt, Retry, StoreError, StoreSettings};
-use swathe_trace::{Ids, Scope};
+use swathe_trace::{Ids, LIFELINE_HEADER, Scope};
 use tokio::time::timeout;
 
 /// An object on a server, as requests and messages name it.
@@ -116,6 +116,10 @@ impl RequestTarget {
     ) -> Result<Response, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         connect_events::set_server(|| host.to_string());
+        let request = match connect_events::lifeline() {
+            Some(lifeline) => request.header(LIFELINE_HEADER, lifeline.header()),
+            None => request,
+        };
         let result = match limit {
             None => request.send().await,
             Some(limit) => match timeout(limit, request.send()).await {
@@ -137,6 +141,7 @@ impl RequestTarget {
                 Err(if transient { Failure::passing(error) } else { error.into() })
             }
             Ok(mut response) => {
+                connect_events::record_answer(response.status().as_u16());
                 response.extensions_mut().insert(secrets);
                 Ok(response)
             }

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
-from swathe.cli.output import cost_rows, print_json, print_table
+from swathe.cli.output import cost_rows, print_json, print_table, print_text
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
-    from swathe.costs.probing.probe_result import Probe
+    from swathe.costs.probing.probe_result import Probe, StripeProbe
 
 END_TEXTS = {
     "precise": "ended as all costs are precise enough",
@@ -114,8 +114,38 @@ def _show(result: Probe) -> None:
         f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
         f"({result.cache}; {END_TEXTS[result.end_reason]})"
     )
+    if result.stripe is not None:
+        _show_stripe(result.stripe)
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)
+
+
+def _show_stripe(stripe: StripeProbe) -> None:
+    typer.echo("\nservers, MB/s")
+    rows = [
+        (
+            each.server,
+            number_text(each.alone_bytes_per_s / 1e6) if each.why is None else "no answer",
+            number_text(each.together_bytes_per_s / 1e6) if each.why is None else "",
+            f"disk {each.disk}" if each.disk else each.bound or "",
+        )
+        for each in stripe.servers
+    ]
+    print_table(("server", "alone", "together", "bound by"), rows)
+    for each in stripe.servers:
+        if each.why is not None:
+            print_text(f"{each.server.rstrip(':')}: {each.why}", err=True)
+    alone, together, store, by_sum = (
+        "not measured" if rate is None else rate_text(rate)
+        for rate in (
+            stripe.sum_bytes_per_s,
+            stripe.together_bytes_per_s,
+            stripe.stripe_bytes_per_s,
+            stripe.expected_bytes_per_s,
+        )
+    )
+    typer.echo(f"sum {alone}; together {together}; as one store {store}, expected {by_sum}")
+    print_text(f"bound: {stripe.text}")
 
 
 def _show_host(compute: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ import typer
 
 from swathe.cli.commands.view import view
 from swathe.cli.options import Json, Overwrite
-from swathe.cli.output import print_json, print_table
+from swathe.cli.output import print_json, print_table, print_text
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import moment_text, number_text, rate_text, size_text
 from swathe.core.format import seconds_text as _s
@@ -25,6 +25,7 @@ from swathe.core.format import seconds_text as _s
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from swathe.trace.analysis.bottlenecks import Bottleneck
     from swathe.trace.analysis.report import TraceReport
     from swathe.trace.analysis.slow_targets import SlowTarget
     from swathe.trace.analysis.stalls import Stall
@@ -289,7 +290,42 @@ def _show(run_report: TraceReport) -> None:
         ]
         titles = ("store", "achieved", "expected", "profile", "requests", "in flight", "median")
         print_table((*titles, "failed"), rows)
+    _show_servers(run_report)
     _show_rest(run_report)
+
+
+def _show_servers(run_report: TraceReport) -> None:
+    """Show the servers of striped reads, and what slows these."""
+    if run_report.servers:
+        typer.echo("\nservers of striped reads (medians of requests)")
+        rows = [
+            (
+                each.server,
+                each.disk,
+                f"{each.requests} of {size_text(each.bytes / max(each.requests, 1))}",
+                *map(_s, (each.latency_s, each.transfer_s)),
+                *("" if value is None else _s(value) for value in (each.server_s, each.disk_s)),
+                str(each.failed or ""),
+            )
+            for each in run_report.servers
+        ]
+        titles = ("server", "disk", "requests", "link", "transfer", "at server", "for disk")
+        print_table((*titles, "failed"), rows)
+    for each in run_report.bottlenecks:
+        loss = f"{_s(each.lost_s)} lost"
+        print_text(f"slow: {_place(each)}: {each.symptom}, {loss}: {each.why}")
+
+
+def _place(bottleneck: Bottleneck) -> str:
+    match bottleneck.part:
+        case "client":
+            return "client"
+        case "disk":
+            return f"disk {bottleneck.disk or '(unknown)'} of {bottleneck.server}"
+        case "link":
+            return f"link of {bottleneck.server}"
+        case "server":
+            return f"server {bottleneck.server}"
 
 
 def _show_rest(run_report: TraceReport) -> None:

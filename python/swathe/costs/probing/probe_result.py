@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,68 @@ if TYPE_CHECKING:
     from swathe.costs.probing.reader_protocol import Timing
 
 
+Bound: TypeAlias = Literal["link", "disk", "server"]
+StripeBound: TypeAlias = Literal["cpu", "line", "link", "disk", "server"]
+
+
+@dataclass(frozen=True)
+class ServerRate:
+    """What a server of a striped store gives. Rates in bytes per second.
+
+    Attributes:
+        server: the server, as `NAME:prefix` or URL.
+        streams: number of requests in flight that gave most.
+        alone_bytes_per_s: rate while the others are idle; 0 if it does not answer.
+        together_bytes_per_s: rate while all are read.
+        bound: what bounds it alone: `link`, `disk`, or `server`, also if that is not known.
+        disk: the disk that bounds it.
+        why: reason if it could not be measured.
+    """
+
+    server: str
+    streams: int = 0
+    alone_bytes_per_s: float = 0.0
+    together_bytes_per_s: float = 0.0
+    bound: Bound | None = None
+    disk: str = ""
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class StripeProbe:
+    """The servers of a striped store, and what bounds their sum. Rates in bytes per second.
+
+    Attributes:
+        sum_bytes_per_s: rates of the servers alone, added.
+        together_bytes_per_s: rate of all servers read at the same time.
+        expected_bytes_per_s: rate of the store by the rates of its servers alone; 0 if too few
+            servers answer.
+        stripe_bytes_per_s: measured rate of the store; None if the limits of the probe are too low
+            for whole stripes.
+        cpu_share: processor time of this process in all its cores, while the store was read.
+        bound: `cpu` of this machine, `line` (what all servers share), `link`, `disk` or `server`.
+        bound_server: the server that it is the bound of; empty if it is all of them.
+        text: the same in words.
+    """
+
+    servers: list[ServerRate]
+    sum_bytes_per_s: float
+    together_bytes_per_s: float
+    expected_bytes_per_s: float
+    stripe_bytes_per_s: float | None
+    cpu_share: float
+    bound: StripeBound
+    bound_server: str
+    text: str
+    elapsed_s: float
+    bytes_moved: int
+    requests: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all fields, for JSON."""
+        return asdict(self)
+
+
 @dataclass
 class Probe:
     """Result of a probe.
@@ -29,6 +91,7 @@ class Probe:
             `unknown`; for others `remote`.
         end_reason: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
         writing: costs of writing, a `request` being an object; None if not measured.
+        stripe: servers of a striped store; None of other stores.
         compute: computing costs of this machine, seconds; None if they were not looked up.
     """
 
@@ -45,6 +108,7 @@ class Probe:
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
     writing: Costs | None = None
+    stripe: StripeProbe | None = None
     compute: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,6 +120,7 @@ class Probe:
             "costs": self.profile.costs.as_dict(),
             "spread": self.profile.spread,
             "writing": None if self.writing is None else self.writing.as_dict(),
+            "stripe": None if self.stripe is None else self.stripe.as_dict(),
             "notes": [*self.profile.notes, *self.notes],
             "rejected": self.profile.rejections,
             "samples": len(self.samples),

@@ -91,13 +91,13 @@ def measure_store(
         RegionError: If `write` is true and nothing can be written.
         OutputError: If writing fails.
     """
-    usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
+    max_time_s, max_bytes = limits_of(place, quick, max_time_s, max_bytes)
     parameters = ProbeParameters(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
         rounds=ROUNDS,
-        max_time_s=max_time_s if max_time_s is not None else (5.0 if quick else 30.0),
-        max_bytes=usual_bytes if max_bytes is None else max_bytes,
+        max_time_s=max_time_s,
+        max_bytes=max_bytes,
         parts=QUICK_PARTS if quick else PARTS,
         seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
         objects=place.objects,
@@ -107,6 +107,18 @@ def measure_store(
         return _ProbeRun(place, parameters, reader, clock).run(
             tell or (lambda _text: None), writing
         )
+
+
+def limits_of(
+    place: ProbeTarget, quick: bool, max_time_s: float | None, max_bytes: int | None
+) -> tuple[float, int]:
+    """Return the limits of a probe, seconds and bytes: those given, else the usual ones."""
+    usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
+    usual_s = 5.0 if quick else 30.0
+    return (
+        usual_s if max_time_s is None else max_time_s,
+        usual_bytes if max_bytes is None else max_bytes,
+    )
 
 
 class _ProbeRun:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-BESIDE = ("FETCH", "PEER", "CONNECT")
+BESIDE = (*("FETCH", "PEER", "CONNECT", "STRIPE", "PART", "SERVE", "DISK_READ", "VERIFY", "SEND"),)
 """Stages that run beside the stages that wait for them, unless in the same thread."""
 TRIES = 8
 """Earlier stages examined, the latest first."""

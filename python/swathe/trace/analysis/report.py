@@ -9,6 +9,7 @@ import numpy as np
 
 from swathe.costs.cost_model import Costs
 from swathe.trace.analysis.align_clocks import SenderOffset, align_times
+from swathe.trace.analysis.bottlenecks import Bottleneck, ServerTimes, find_bottlenecks
 from swathe.trace.analysis.columns import codes_of, event_codes, join_codes, numbers_of, text_of
 from swathe.trace.analysis.hosts import figures
 from swathe.trace.analysis.parents import BESIDE, parents_of, roots_of
@@ -84,6 +85,8 @@ class TraceReport:
         begun_ns: first event, ns since 1970.
         elapsed_s: seconds until the last event.
         unfinished: stages that began and did not end, by name.
+        servers: the disks of the servers of striped reads.
+        bottlenecks: what slows striped reads, the worst first.
         last_begun: up to 100 of these: stage, target, object.
         orphans: ends without a beginning.
         dropped: events dropped by senders or the recorder.
@@ -100,6 +103,8 @@ class TraceReport:
     slowest: list[SlowTarget]
     stalls: list[Stall]
     stores: list[StoreReads]
+    servers: list[ServerTimes]
+    bottlenecks: list[Bottleneck]
     unfinished: dict[str, int]
     last_begun: list[dict[str, str]]
     orphans: int
@@ -125,6 +130,7 @@ def make_report(
     stages = _stages(events, spans)
     medians = {stage.name: stage.median_s for stage in stages}
     notes: list[str] = []
+    servers, bottlenecks = find_bottlenecks(events, spans, time_ns)
     outer = outermost_of_targets(events, spans)
     if not len(outer):
         notes.append("no stage has a TARGET: slow targets and stalls cannot be determined")
@@ -136,6 +142,8 @@ def make_report(
         slowest=find_slowest(events, spans, outer, begun_ns, medians),
         stalls=find_stalls(events, time_ns, spans, outer, begun_ns),
         stores=_stores(events, spans, profiles or {}, notes),
+        servers=servers,
+        bottlenecks=bottlenecks,
         unfinished=_by_name(events, spans.unfinished),
         last_begun=_open_stages(events, spans.unfinished),
         orphans=len(spans.orphans),

@@ -24,8 +24,10 @@ FIRST = (
     *("PLAN_START", "PLAN_END"),
 )
 MOVING = (
-    *("CACHE_MISS", "CONNECT_START", "CONNECT_END", "PEER_START", "FETCH_START"),
-    *("FETCH_END", "PEER_END", "CACHE_HIT"),
+    *("CACHE_MISS", "STRIPE_START", "PART_START", "CONNECT_START", "CONNECT_END", "PEER_START"),
+    *("FETCH_START", "SERVE_START", "DISK_READ_START", "DISK_READ_END", "VERIFY_START"),
+    *("VERIFY_END", "SEND_START", "FETCH_ANSWER", "SEND_END", "SERVE_END", "FETCH_END"),
+    *("PART_END", "REBUILD_START", "REBUILD_END", "STRIPE_END", "PEER_END", "CACHE_HIT"),
 )
 """Stages of moving bytes; in the trace they come before a cut or while it waits."""
 CUTTING = ("CUT_START", "READ_START")
@@ -40,11 +42,14 @@ AROUND = ("PORTAL", "JOB", "BATCH")
 """Stages that enclose a target in time: they wait while others work."""
 WITHIN = ("READ", "SEEK", "DECODE", "ASSEMBLE", "HASH", "WRITE")
 """Stages within a cut; if several targets share one, it begins with the first of them."""
-MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
-"""Events of the host monitor, the collector and the recorder; not part of any lifeline."""
+MONITOR = (
+    *("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "SERVER_LATE"),
+    *("CLOCK", "TRACE_END"),
+)
+"""Events of machines, the collector and the recorder; not part of any lifeline."""
 IDS = (
     *("HOST", "PID", "PORTAL", "JOB", "TARGET", "OBJECT", "REQUEST"),
-    *("WORKER", "STORE", "PEER"),
+    *("WORKER", "STORE", "PEER", "PART", "WINDOW"),
 )
 START, END, POINT = 1, 2, 0
 

@@ -113,6 +113,9 @@ class TracedEvents:
             case "request":
                 own = self.codes("REQUEST")[0] >= 0
                 return self._lines_by_ids(kind, own, ("HOST", "PID", "REQUEST"))
+            case "lifeline":
+                # A request in all processes that it passes.
+                return self._lines_by_ids(kind, self.codes("LIFELINE")[0] >= 0, ("LIFELINE",))
             case "portal":
                 return self._lines_by_ids(
                     kind, self.codes("PORTAL")[0] >= 0, ("HOST", "PID", "PORTAL")
