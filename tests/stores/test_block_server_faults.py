@@ -187,7 +187,9 @@ def test_a_second_server_changes_nothing(disks: list[Path], tmp_path: Path) -> N
         before = files()
         for words in ([disks[0]], [tmp_path / "new", disks[1]]):
             options = [word for disk in words for word in ("--disk", str(disk))]
-            result = subprocess.run([*command, *options], capture_output=True, text=True)
+            result = subprocess.run(
+                [*command, *options], capture_output=True, text=True, timeout=END_S
+            )
             assert result.returncode == 2
             assert "another server uses it" in result.stderr
             assert files() == before
