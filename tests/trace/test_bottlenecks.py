@@ -155,7 +155,7 @@ def test_what_takes_longer_than_elsewhere_is_named(
 
 def test_the_command_shows_servers_and_what_is_slow(tmp_path: Path, run: Runner) -> None:
     made_up = Run(tmp_path)
-    slow = {"disk_us": 30_000}
+    slow: dict[str, object] = {"disk_us": 30_000}
     rounds(made_up, lambda name, disk, _: slow if (name, disk) == ("hostb", "/data2") else {})
     made_up.failure(0, "hostd", 503, "")
     made_up.report()
