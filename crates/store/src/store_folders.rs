@@ -189,15 +189,22 @@ pub(crate) fn make_folder(path: &Path) -> Result<OwnedFd, Refusal> {
 }
 
 fn make_folders(path: &Path) -> io::Result<()> {
+    let (mut folder, mut missing) = (path, Vec::new());
+    while let Err(error) = make_one_folder(folder) {
+        let parent = folder.parent().filter(|parent| parent.file_name().is_some());
+        match parent {
+            Some(parent) if error.kind() == io::ErrorKind::NotFound => {
+                missing.push(std::mem::replace(&mut folder, parent));
+            }
+            _ => return Err(error),
+        }
+    }
+    missing.into_iter().rev().try_for_each(make_one_folder)
+}
+
+fn make_one_folder(path: &Path) -> io::Result<()> {
     match std::fs::create_dir(path) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let Some(parent) = path.parent().filter(|parent| parent.file_name().is_some()) else {
-                return Err(error);
-            };
-            make_folders(parent)?;
-            return make_folders(path);
-        }
         Err(_) if path.is_dir() => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Errno::NOTDIR.into());
@@ -254,6 +261,18 @@ mod tests {
         let mut text = String::new();
         File::from(file).read_to_string(&mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn folders_are_made_or_refused() {
+        let (folder, _) = folders();
+        let deep: PathBuf = std::iter::repeat_n("d", 1000).collect();
+        let deep = folder.path().join("new").join(deep);
+        assert!(make_folder(&deep).is_ok() && deep.is_dir());
+        assert!(make_folder(&deep).is_ok(), "it is there");
+        assert!(make_folder(&folder.path().join("more/file/below")).is_err(), "through a file");
+        // A file system that says there is no such folder to make.
+        assert!(make_folder(Path::new("/proc/none/below")).is_err());
     }
 
     #[test]
