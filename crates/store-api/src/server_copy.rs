@@ -8,11 +8,12 @@ pub trait ServerCopy: Send {
     /// Its URL until then.
     fn url(&self) -> &str;
 
-    /// Give it its name, if it does not have that yet.
+    /// Give it its name, if it does not have that yet; returns whether it surely was this copy that
+    /// got it. If not, what has the name must be compared again.
     ///
     /// # Errors
     /// [`StoreError::Exists`]; else as [`Sink::finish`](crate::Sink::finish).
-    fn finish(self: Box<Self>) -> Result<(), Failure>;
+    fn finish(self: Box<Self>) -> Result<bool, Failure>;
 }
 
 /// Why servers made no copy.

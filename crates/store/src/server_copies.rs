@@ -75,8 +75,9 @@ pub(crate) fn copy_by_servers(
         let (url, version) = (source.url().to_string(), source.version().to_string());
         return Err(StoreError::Changed { url, version }.into());
     }
-    copy.finish().map_err(ServerFailure::Failed)?;
+    let is_sure = copy.finish().map_err(ServerFailure::Failed)?;
     let copy = stores.open(names.to)?;
+    let read_back = if is_sure { read_back } else { compare(source, &*copy, progress)? };
     let version = copy.version().clone();
     if version.size != source.len() {
         // Another writer has replaced it, or its server loses what it has.

@@ -56,9 +56,9 @@ impl ServerCopy for BucketCopy {
         &self.url
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+    fn finish(mut self: Box<Self>) -> Result<bool, Failure> {
         self.is_finished = true;
-        Ok(())
+        Ok(true)
     }
 }
 
