@@ -189,15 +189,16 @@ pub(crate) fn make_folder(path: &Path) -> Result<OwnedFd, Refusal> {
 }
 
 fn make_folders(path: &Path) -> io::Result<()> {
-    match std::fs::create_dir(path) {
+    let mut result = std::fs::create_dir(path);
+    if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        && let Some(parent) = path.parent().filter(|parent| parent.file_name().is_some())
+    {
+        make_folders(parent)?;
+        // Once more only: some folders, as /proc, have no room for others and say the same.
+        result = std::fs::create_dir(path);
+    }
+    match result {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let Some(parent) = path.parent().filter(|parent| parent.file_name().is_some()) else {
-                return Err(error);
-            };
-            make_folders(parent)?;
-            return make_folders(path);
-        }
         Err(_) if path.is_dir() => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Errno::NOTDIR.into());
