@@ -1,9 +1,13 @@
 //! Copies of servers lose nothing that is there, and tell no secrets.
 
-use super::server::{Request, reply};
+use super::server::{ConnectionEnd, Reply, Request, reply};
 use super::server_copies::{detour, holding, pulling, secret_store, serve, success, web, within};
 use super::webdav::requests_of;
 use super::{bytes, copy, folder, version};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use swathe_store::{Copies, CopyOrder, CopyRoute};
 use tempfile::TempDir;
 
 #[test]
@@ -83,4 +87,54 @@ fn a_redirect_to_another_server_is_told_no_secret_of_the_source() {
         assert_eq!(requests_of(&door, "COPY").len(), 1);
         assert!(pool.requests().is_empty(), "{:?}", pool.requests());
     }
+}
+
+#[test]
+fn what_got_a_name_unheard_is_compared_again() {
+    for is_other in [false, true] {
+        let dav = holding("/dr1/a", bytes(5));
+        let (ours, first) = (dav.clone(), Mutex::new(true));
+        let server = serve(&dav, move |request| {
+            let is_move = request.method == "MOVE" && request.target.ends_with(".part");
+            if !is_move || !std::mem::take(&mut *first.lock().unwrap()) {
+                return None;
+            }
+            ours.answer(request);
+            if is_other {
+                let mut objects = ours.objects.lock().unwrap();
+                objects.insert("/dr1/b".into(), b"other".to_vec());
+            }
+            Some(Reply { bytes: vec![], then: ConnectionEnd::Close })
+        });
+        let results = copy(&within(&server), &[("one:a", "", "two:b")]);
+        match is_other {
+            false => assert_eq!(results[0].as_ref().unwrap().route, CopyRoute::Servers),
+            true => assert!(detour(&results[0]).contains("has other bytes")),
+        }
+        assert_eq!(dav.objects.lock().unwrap()["/dr1/b"], bytes(5));
+    }
+}
+
+#[test]
+fn a_copy_ends_while_a_server_computes_checksums() {
+    let dav = holding("/dr1/a", bytes(5));
+    let wants = |request: &Request| request.header("want-digest").is_some();
+    let server = serve(&dav, move |request| {
+        wants(request).then(|| Reply { bytes: vec![], then: ConnectionEnd::Hang })
+    });
+    let order =
+        CopyOrder { from: "one:a".into(), version: None, to: "two:b".into(), replaces: true };
+    let copies = Copies::start(within(&server), vec![order], 1).unwrap();
+    let start = Instant::now();
+    while !server.requests().iter().any(wants) {
+        assert!(start.elapsed() < Duration::from_secs(60), "no checksum");
+        thread::sleep(Duration::from_millis(10));
+    }
+    copies.stop();
+    let end = Instant::now();
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        assert!(more.is_empty(), "{more:?}");
+    }
+    assert!(end.elapsed() < Duration::from_secs(10), "{:?}", end.elapsed());
+    assert!(dav.objects.lock().unwrap().keys().eq(["/dr1/a"]), "nothing is left");
 }

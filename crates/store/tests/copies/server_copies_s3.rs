@@ -1,11 +1,13 @@
 //! Copies that the servers of buckets make.
 
-use super::server::{Reply, Request, Server, good, reply};
+use super::server::{ConnectionEnd, Reply, Request, Server, good, reply};
 use super::webdav::requests_of;
 use super::{bytes, copy, store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
-use swathe_store::CopyRoute;
+use std::thread;
+use std::time::{Duration, Instant};
+use swathe_store::{Copies, CopyOrder, CopyRoute};
 use swathe_store_api::{StoreError, StoreSettings, Stores};
 
 const MD5: &str = "d41d8cd98f00b204e9800998ecf8427e";
@@ -297,4 +299,27 @@ fn a_redirect_of_a_copy_in_a_bucket_is_a_failure() {
     let CopyRoute::Detour(why) = &results[0].as_ref().unwrap().route else { panic!() };
     assert!(why.contains("answered 307"), "{why}");
     assert!(foreign.requests().is_empty());
+}
+
+#[test]
+fn a_copy_in_parts_that_is_stopped_leaves_no_parts() {
+    let hang = Reply { bytes: vec![], then: ConnectionEnd::Hang };
+    let answers = Mutex::new(vec![hang; 3]);
+    let silent = CopyingLake { answers, ..CopyingLake::default() };
+    let (_lake, server) = self::lake(silent, 20_000_000, &format!("{MD5}-3"));
+    let order =
+        CopyOrder { from: "one:a b".into(), version: None, to: "two:c".into(), replaces: true };
+    let copies = Copies::start(two(&server), vec![order], 1).unwrap();
+    let start = Instant::now();
+    while requests_of(&server, "PUT").is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no copy");
+        thread::sleep(Duration::from_millis(10));
+    }
+    copies.stop();
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        assert!(more.is_empty(), "{more:?}");
+    }
+    let deletes = requests_of(&server, "DELETE");
+    assert_eq!(deletes.len(), 1);
+    assert!(deletes[0].target.contains("uploadId=7"), "{deletes:?}");
 }
