@@ -15,16 +15,23 @@ fn a_folder_is_never_replaced() {
     let dav = holding("/dr1/a", bytes(5));
     dav.folders.lock().unwrap().push("/dr1/dr17".into());
     dav.objects.lock().unwrap().insert("/dr1/dr17/b".into(), bytes(7));
-    let server = serve(&dav, |_| None);
+    // That it is one is told by the properties, or by a redirect.
+    let leads = |request: &Request| {
+        let is_folder = request.method == "PROPFIND" && request.target == "/dr1/led";
+        is_folder.then(|| reply("301 Moved Permanently\nLocation: /dr1/led/", b""))
+    };
+    let server = serve(&dav, leads);
     let place = TempDir::new().unwrap();
     std::fs::write(place.path().join("a"), b"five!").unwrap();
     let local = folder("local", place.path());
     let stores = swathe_store::stores(vec![web("one", &server), web("two", &server), local]);
     let local_version = version(&stores, "local:a");
     for (from, version) in [("one:a", ""), ("local:a", local_version.as_str())] {
-        let results = copy(&stores, &[(from, version, "two:dr17")]);
-        let message = results[0].as_ref().unwrap_err().to_string();
-        assert!(message.contains("is a folder, and not replaced"), "{message}");
+        for to in ["two:dr17", "two:led"] {
+            let results = copy(&stores, &[(from, version, to)]);
+            let message = results[0].as_ref().unwrap_err().to_string();
+            assert!(message.contains("is a folder, and not replaced"), "{message}");
+        }
         assert!(requests_of(&server, "MOVE").is_empty());
         assert!(dav.objects.lock().unwrap().keys().eq(["/dr1/a", "/dr1/dr17/b"]));
     }

@@ -19,6 +19,8 @@ struct CopyingLake {
     parts: Mutex<BTreeMap<usize, Vec<u8>>>,
     /// Answers to the next copies, instead of copying.
     answers: Mutex<Vec<Reply>>,
+    /// Answers to the next beginnings of objects of parts.
+    beginnings: Mutex<Vec<Reply>>,
     /// Whether half of an object is copied.
     halves: bool,
     /// Whether a copy of an object has its ETag, whatever that is.
@@ -68,6 +70,9 @@ impl CopyingLake {
                 reply("200 OK", answer.as_bytes())
             }
             ("POST", _) if query.starts_with("uploads") => {
+                if let Some(answer) = self.beginnings.lock().unwrap().pop() {
+                    return answer;
+                }
                 let answer = "<InitiateMultipartUploadResult><UploadId>7</UploadId>\
                               </InitiateMultipartUploadResult>";
                 reply("200 OK", answer.as_bytes())
@@ -322,4 +327,17 @@ fn a_copy_in_parts_that_is_stopped_leaves_no_parts() {
     let deletes = requests_of(&server, "DELETE");
     assert_eq!(deletes.len(), 1);
     assert!(deletes[0].target.contains("uploadId=7"), "{deletes:?}");
+}
+
+#[test]
+fn a_copy_in_parts_that_cannot_begin_says_why() {
+    let denied = "<Error><Message>not yours</Message></Error>";
+    let beginnings = Mutex::new(vec![reply("403 Forbidden", denied.as_bytes())]);
+    let silent = CopyingLake { beginnings, ..CopyingLake::default() };
+    let (lake, server) = self::lake(silent, 1000, &format!("{MD5}-1"));
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let CopyRoute::Detour(why) = &results[0].as_ref().unwrap().route else { panic!() };
+    assert!(why.starts_with("the servers of the copy answered: access denied: 403"), "{why}");
+    assert!(why.contains("not yours"), "{why}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(1000));
 }
