@@ -11,8 +11,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 use swathe_store_api::{
-    Checksum, CopyRefusal, CopySource, Failure, Interrupt, ObjectName, ServerCopy, Source, Store,
-    StoreError, Stores, Version, compare_checksums,
+    Checksum, CopyRefusal, CopySource, Failure, Interrupt, ObjectName, Retry, ServerCopy, Source,
+    Store, StoreError, Stores, Version, compare_checksums,
 };
 use swathe_trace::Scope;
 
@@ -191,6 +191,8 @@ fn reject(
             ServerFailure::Failed(StoreError::Network { url, why: why + &note }.into())
         }
         ServerFailure::Failed(Failure { error, retry }) => {
+            // What stays would be an object of this name to the next try.
+            let retry = if names.replaces { retry } else { Retry::Never };
             ServerFailure::Failed(Failure { error: with_note(error, &note), retry })
         }
         failure @ ServerFailure::NoServers => failure,
