@@ -27,7 +27,7 @@ pub use listing::{
 };
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
-pub use part_name::{is_part_name, part_name};
+pub use part_name::{is_part_name, own_part_name, part_name};
 pub use part_sums::PartSums;
 pub use server_copy::{Checksum, CopyRefusal, ServerCopy, compare_checksums};
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};

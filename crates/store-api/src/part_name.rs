@@ -8,12 +8,16 @@ const SUFFIX: &str = ".part";
 
 /// The hidden name of an object until it is complete. Each object has its own.
 pub fn part_name(name: &str) -> String {
-    let sum = crc32fast::hash(name.as_bytes());
-    let start: String = name.chars().take(NAME_CHARS).collect();
-    format!("{HIDDEN_PREFIX}{start}-{sum:08x}{SUFFIX}")
+    own_part_name(name, crc32fast::hash(name.as_bytes()))
 }
 
-/// Whether a name is one that [`part_name`] gives.
+/// A hidden name that no other writer of the object has: `mark` is a random number.
+pub fn own_part_name(name: &str, mark: u32) -> String {
+    let start: String = name.chars().take(NAME_CHARS).collect();
+    format!("{HIDDEN_PREFIX}{start}-{mark:08x}{SUFFIX}")
+}
+
+/// Whether a name is one that [`part_name`] or [`own_part_name`] gives.
 pub fn is_part_name(name: &str) -> bool {
     let inside = name.strip_prefix(HIDDEN_PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     inside.and_then(|inside| inside.rsplit_once('-')).is_some_and(|(start, sum)| {

@@ -2,17 +2,35 @@
 
 use crate::error::StoreError;
 use crate::failure::Failure;
+use crate::source::Version;
 
-/// A copy that servers made. Dropped before it is finished, it leaves nothing behind.
+/// A copy that servers made. Dropped before it is finished, it leaves nothing behind, unless it has
+/// its name already.
 pub trait ServerCopy: Send {
     /// Its URL until then.
     fn url(&self) -> &str;
 
-    /// Give it its name, if it does not have that yet.
+    /// Whether it has its name already. Whoever rejects it then removes it, if it may be removed.
+    fn has_name(&self) -> bool {
+        false
+    }
+
+    /// Whether a version is the one that the servers made; `false` if they did not say.
+    fn is_version(&self, _version: &Version) -> bool {
+        false
+    }
+
+    /// Whether equal checksums show that it is whole.
+    fn has_checksums(&self) -> bool {
+        true
+    }
+
+    /// Give it its name, if it does not have that yet; returns whether it surely was this copy that
+    /// got it. If not, what has the name must be compared again.
     ///
     /// # Errors
     /// [`StoreError::Exists`]; else as [`Sink::finish`](crate::Sink::finish).
-    fn finish(self: Box<Self>) -> Result<(), Failure>;
+    fn finish(self: Box<Self>) -> Result<bool, Failure>;
 }
 
 /// Why servers made no copy.
@@ -65,7 +83,7 @@ pub fn compare_checksums(ours: &[Checksum], theirs: &[Checksum]) -> Option<bool>
         let Some(other) = theirs.iter().find(|other| other.algorithm == sum.algorithm) else {
             continue;
         };
-        if sum.value == other.value {
+        if sum.value == other.value && !sum.value.is_empty() {
             is_same = Some(true);
         } else if sum.is_exact && other.is_exact {
             return Some(false);

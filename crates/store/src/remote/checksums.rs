@@ -9,11 +9,14 @@ use reqwest::{Client, Method};
 use std::time::Duration;
 use swathe_net::host;
 use swathe_store_api::{Checksum, StoreError, Version};
+use tokio::time::timeout;
 
 const WANT_DIGEST: HeaderName = HeaderName::from_static("want-digest");
 const DIGEST: HeaderName = HeaderName::from_static("digest");
 /// The algorithms that are asked for, the surest first. XRootD takes the first that it has.
 const ALGORITHMS: &str = "sha-256, md5, crc32c, adler32";
+/// How long a server may take to compute them.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// Most checksums that are read of an answer.
 const MOST: usize = 16;
 
@@ -25,11 +28,14 @@ impl RequestTarget {
         version: &Version,
     ) -> Result<Vec<Checksum>, StoreError> {
         let Some(url) = self.endpoint.url() else { return Ok(etag_checksum(version)) };
-        let limit: Duration = copying(version.size);
+        let limit = copying(version.size).min(LONGEST_WAIT);
         self.with_retries(async |_| {
             let request = self.writing(client, Method::HEAD, url).header(WANT_DIGEST, ALGORITHMS);
-            let secrets = RequestSecrets::default();
-            let response = self.exchange(request, &host(url), secrets, Some(limit)).await?;
+            let (host, secrets) = (host(url), RequestSecrets::default());
+            let answer = self.exchange(request, &host, secrets, None);
+            // One that is slow is not asked again.
+            let Ok(response) = timeout(limit, answer).await else { return Ok(Vec::new()) };
+            let response = response?;
             let digests = header(&response, DIGEST).filter(|_| response.status().is_success());
             Ok(digests.map(parse_digests).unwrap_or_default())
         })
@@ -52,22 +58,49 @@ fn etag_checksum(version: &Version) -> Vec<Checksum> {
     vec![Checksum { algorithm, value, is_exact: false }]
 }
 
-/// The checksums of a `Digest` header. Hexadecimal numbers may lack zeros at their start.
+/// The checksums of a `Digest` header: those of algorithms that we know, with values of their length.
+/// Their text becomes hexadecimal: servers have these in base64 or so.
 fn parse_digests(text: &str) -> Vec<Checksum> {
     let digests = text.split(',').filter_map(|digest| {
         let (algorithm, value) = digest.trim().split_once('=')?;
         let algorithm = algorithm.trim().to_ascii_lowercase();
-        let number = || u32::from_str_radix(value.trim(), 16).ok();
-        // Of others the encoding differs, of crc32c too: XRootD (5.5) has it in base64.
-        match algorithm.as_str() {
-            "adler32" | "crc32" => {
-                let value = format!("{:08x}", number()?);
-                Some(Checksum { algorithm, value, is_exact: true })
-            }
-            _ => Some(Checksum { algorithm, value: value.trim().into(), is_exact: false }),
-        }
+        let bytes = match algorithm.as_str() {
+            "sha-256" => 32,
+            "sha-512" => 64,
+            "md5" => 16,
+            "crc32c" | "adler32" => 4,
+            _ => return None,
+        };
+        let value = value.trim();
+        // Hexadecimal numbers may lack zeros at their start.
+        let value = match algorithm == "adler32" && (1..=8).contains(&value.len()) {
+            true => format!("{value:0>8}"),
+            false => value.to_string(),
+        };
+        let is_hex = value.len() == 2 * bytes && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let value = if is_hex { value.to_ascii_lowercase() } else { hex_of_base64(&value, bytes)? };
+        Some(Checksum { algorithm, value, is_exact: true })
     });
     digests.take(MOST).collect()
+}
+
+/// The hexadecimal text of so many bytes that are in base64 (RFC 4648, 4).
+fn hex_of_base64(text: &str, bytes: usize) -> Option<String> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.trim_end_matches('=');
+    if text.len() != 4 * bytes.div_ceil(3) || digits.len() != (8 * bytes).div_ceil(6) {
+        return None;
+    }
+    let (mut hex, mut buffer, mut bits) = (String::new(), 0, 0);
+    for digit in digits.bytes() {
+        let value = DIGITS.iter().position(|&other| other == digit)?;
+        (buffer, bits) = ((buffer << 6 | value) & 0xfff, bits + 6);
+        if bits >= 8 {
+            bits -= 8;
+            hex.push_str(&format!("{:02x}", buffer >> bits & 0xff));
+        }
+    }
+    Some(hex)
 }
 
 #[cfg(test)]
@@ -76,14 +109,38 @@ mod tests {
 
     #[test]
     fn digests_are_read_by_their_algorithms() {
-        let text = "ADLER32=a1b2c3,md5=HUXZLQLMuI/KZ5KDcJPcOA==, crc32=zz, none";
-        let expected = [("adler32", "00a1b2c3", true), ("md5", "HUXZLQLMuI/KZ5KDcJPcOA==", false)];
-        let expected = expected.map(|(algorithm, value, is_exact)| Checksum {
+        let text = "ADLER32=a1b2c3,md5=HUXZLQLMuI/KZ5KDcJPcOA==, crc32c=AAECAw==, none";
+        let expected = [
+            ("adler32", "00a1b2c3"),
+            ("md5", "1d45d92d02ccb88fca6792837093dc38"),
+            ("crc32c", "00010203"),
+        ];
+        let expected = expected.map(|(algorithm, value)| Checksum {
             algorithm: algorithm.into(),
             value: value.into(),
-            is_exact,
+            is_exact: true,
         });
         assert_eq!(parse_digests(text), expected);
+    }
+
+    #[test]
+    fn digests_of_another_length_or_kind_prove_nothing() {
+        for text in [
+            "md5=",
+            "adler32=",
+            "adler32=zz",
+            "adler32=123456789",
+            "md5=1d45",
+            "unixsum=12",
+            "crc32c=zz",
+            "sha-256=HUXZLQLMuI/KZ5KDcJPcOA==",
+            "md5=HUXZLQLMuI/KZ5KDcJPcO===",
+            "md5=HUXZLQLMuI/KZ5KDcJPc\u{fc}==",
+            "sha-512",
+            "=",
+        ] {
+            assert_eq!(parse_digests(text), [], "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_store_api::{StoreError, part_name};
+use swathe_store_api::{StoreError, own_part_name, part_name};
 
 /// How long to wait for the removal of an abandoned file.
 pub(super) const TIDYING: Duration = Duration::from_secs(5);
@@ -35,6 +35,17 @@ impl HiddenObject {
         Ok(HiddenObject { target: Arc::new(target), name, part_url, is_xrootd, has_name: false })
     }
 
+    /// The same, under a hidden name that no other writer has.
+    pub(super) fn new_own(
+        target: RequestTarget,
+        is_xrootd: bool,
+        mark: u32,
+    ) -> Result<HiddenObject, StoreError> {
+        let mut object = HiddenObject::new(target, is_xrootd)?;
+        object.part_url = beside(&object.name, |name| own_part_name(name, mark));
+        Ok(object)
+    }
+
     /// A URL that a server redirects to, with user and password if it is of this server: these are
     /// not in the request of the object, but a header beside it.
     pub(super) fn with_user(&self, mut url: Url) -> Url {
@@ -45,29 +56,44 @@ impl HiddenObject {
         url
     }
 
-    /// Give the object its name.
-    pub(super) fn rename(&mut self, replaces: bool) -> Result<(), StoreError> {
+    /// Give the object its name; returns whether it surely was this object that got it. Nothing
+    /// replaces a folder: the server would remove all that is in it (RFC 4918, 9.9.3).
+    pub(super) fn rename(&mut self, replaces: bool) -> Result<bool, StoreError> {
         let target = &self.target;
+        if replaces {
+            let look = target.block_on(async |client| {
+                target.with_retries(async |_| target.look(client, &self.name).await).await
+            });
+            self.check_no_folder(look?.is_folder)?;
+        }
         let overwrite = if replaces { "T" } else { "F" };
         let to = self.destination(&self.name)?;
-        target.block_on(async |client| {
+        let is_sure = target.block_on(async |client| {
             let result = target.with_retries(async |failures| {
                 let request = target.writing(client, method("MOVE"), &self.part_url);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
                 let response = target.answer(request, &self.part_url, Some(sending(0))).await?;
                 // An earlier one may have succeeded: the caller checks the target.
                 if failures > 0 && response.status() == StatusCode::NOT_FOUND {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if !replaces && response.status() == StatusCode::PRECONDITION_FAILED {
                     return Err(StoreError::Exists { url: target.url.clone() }.into());
                 }
-                target.check_success(response, "MOVE").await.map(|_| ())
+                target.check_success(response, "MOVE").await.map(|_| true)
             });
             result.await
         })?;
         self.has_name = true;
-        Ok(())
+        Ok(is_sure)
+    }
+
+    /// Refuse to replace a folder.
+    pub(super) fn check_no_folder(&self, is_folder: bool) -> Result<(), StoreError> {
+        match is_folder {
+            true => Err(self.target.unsupported_error("is a folder, and not replaced")),
+            false => Ok(()),
+        }
     }
 
     /// A URL as MOVE and COPY take it. XRootD (5.5) decodes no `%20` there, and drops non-ASCII
@@ -110,11 +136,16 @@ impl Drop for HiddenObject {
 
 /// The hidden name of an object while it comes.
 pub(super) fn part_url_of(name: &Url) -> Url {
+    beside(name, part_name)
+}
+
+/// The URL of an object with another name in the same folder.
+fn beside(name: &Url, rename: impl Fn(&str) -> String) -> Url {
     let mut url = name.clone();
     let last = name.path().rsplit('/').next().unwrap_or_default();
     let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
     if let Ok(mut parts) = url.path_segments_mut() {
-        parts.pop().push(&part_name(&last));
+        parts.pop().push(&rename(&last));
     }
     url
 }

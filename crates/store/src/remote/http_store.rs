@@ -9,7 +9,7 @@ use super::request_target::{NewTarget, RequestTarget};
 use super::server_key::with_server;
 use super::stall_timeout::StallLimits;
 use super::webdav;
-use super::webdav_copy::{CopyOrigin, WebdavCopy};
+use super::webdav_copy::{CopyOrigin, HiddenName, WebdavCopy};
 use super::webdav_put::WebdavPut;
 use super::webdav_room::WebdavRoom;
 use crate::bearer::bearer;
@@ -21,7 +21,7 @@ use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
     CopyRefusal, CopySource, ListOptions, Listing, ObjectName, Room, ServerCopy, Sink, Source,
-    Space, Store, StoreError, StoreSettings, Version, cannot_remove, cannot_write, part_name,
+    Space, Store, StoreError, StoreSettings, Version, cannot_remove, cannot_write, own_part_name,
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
@@ -248,7 +248,9 @@ impl Store for HttpStore {
         }
         let origin = CopyOrigin::of(source)?;
         let target = self.target(object)?;
-        Ok(Box::new(WebdavCopy::make(target, hidden_url(object.url), &origin, source)?))
+        let mark = rand::random();
+        let hidden = HiddenName { url: hidden_url(object.url, mark), mark };
+        Ok(Box::new(WebdavCopy::make(target, hidden, &origin, source)?))
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
@@ -260,12 +262,12 @@ impl Store for HttpStore {
     }
 }
 
-/// The URL of the hidden name of an object, as its store has it.
-fn hidden_url(url: &str) -> String {
+/// The URL of a hidden name of an object, as its store has it.
+fn hidden_url(url: &str, mark: u32) -> String {
     let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = String::from_utf8_lossy(&redact::percent_decode(name)).into_owned();
-    let name = redact::percent_encode(&part_name(&name), NAME_BYTES);
+    let name = redact::percent_encode(&own_part_name(&name, mark), NAME_BYTES);
     format!("{folder}/{name}{query}")
 }
 

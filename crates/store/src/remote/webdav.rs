@@ -155,7 +155,9 @@ impl RequestTarget {
     /// Request the state of a URL.
     pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<ObjectStatus, Failure> {
         let (response, text) = self.properties(client, url, QUESTION, sending(0)).await?;
-        let is_folder = text.is_some_and(|text| is_collection(&text));
+        // Some servers lead from the name of a folder to the same with a slash.
+        let is_folder = text.is_some_and(|text| is_collection(&text))
+            || response.url().path().strip_suffix('/') == Some(url.path());
         Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
     }
 

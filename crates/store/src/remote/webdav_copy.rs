@@ -18,7 +18,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_net::{REDIRECTS, check_private, host, is_here, staying};
-use swathe_store_api::{CopyRefusal, CopySource, Failure, ServerCopy, StoreError};
+use swathe_store_api::{CopyRefusal, CopySource, Failure, Retry, ServerCopy, StoreError};
 use tokio::time::{sleep, timeout};
 
 /// A server that sends markers, and copies nothing for this many limits of silence, is given up.
@@ -49,6 +49,14 @@ pub(super) struct WebdavCopy {
     replaces: bool,
 }
 
+/// A hidden name that no other writer has.
+pub(super) struct HiddenName {
+    /// Its URL, as the store has it.
+    pub(super) url: String,
+    /// The random number in it.
+    pub(super) mark: u32,
+}
+
 /// A request for a copy.
 struct CopyRequest {
     at: Url,
@@ -56,6 +64,10 @@ struct CopyRequest {
     /// For the server of the source, by way of the one that copies.
     token: Option<String>,
     secrets: Vec<String>,
+    /// Whether it says secrets of the source to the server that copies.
+    is_secret: bool,
+    /// Whether other servers than that of the copy may be told them.
+    delegates: bool,
     bytes: u64,
     /// How long the server may take until it answers.
     limit: Duration,
@@ -103,10 +115,10 @@ impl CopyOrigin {
 }
 
 impl WebdavCopy {
-    /// Have the server of `target` copy an object; `url`: of its hidden name, as its store has it.
+    /// Have the server of `target` copy an object to a hidden name.
     pub(super) fn make(
         target: RequestTarget,
-        url: String,
+        hidden: HiddenName,
         origin: &CopyOrigin,
         source: &CopySource<'_>,
     ) -> Result<WebdavCopy, CopyRefusal> {
@@ -127,8 +139,10 @@ impl WebdavCopy {
         let look = target.block_on(async |client| {
             target.with_retries(async |_| target.look(client, &name).await).await
         });
-        let is_xrootd = look?.is_xrootd || target.is_xrootd;
-        let object = HiddenObject::new(target, is_xrootd)?;
+        let status = look?;
+        let is_xrootd = status.is_xrootd || target.is_xrootd;
+        let object = HiddenObject::new_own(target, is_xrootd, hidden.mark)?;
+        object.check_no_folder(status.is_folder && source.replaces).map_err(CopyRefusal::Failed)?;
         let request = match is_within && !is_xrootd {
             true => copy_within(&object, origin, source)?,
             false => pull(&object, origin, source)?,
@@ -145,7 +159,7 @@ impl WebdavCopy {
         // If it was refused, the file under the hidden name is removed all the same.
         result?;
         (source.progress)(source.version.size);
-        Ok(WebdavCopy { object, url, replaces: source.replaces })
+        Ok(WebdavCopy { object, url: hidden.url, replaces: source.replaces })
     }
 }
 
@@ -154,7 +168,7 @@ impl ServerCopy for WebdavCopy {
         &self.url
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+    fn finish(mut self: Box<Self>) -> Result<bool, Failure> {
         Ok(self.object.rename(self.replaces)?)
     }
 }
@@ -192,6 +206,8 @@ fn copy_within(
         headers,
         token: None,
         secrets: redact::secrets(&origin.url),
+        is_secret: false,
+        delegates: origin.delegates,
         bytes,
         limit: copying(bytes),
         has_markers: false,
@@ -226,6 +242,8 @@ fn pull(
         headers,
         token: origin.bearer.as_ref().map(|token| format!("Bearer {token}")),
         secrets,
+        is_secret: origin.bearer.is_some() || redact::hides(&origin.url),
+        delegates: origin.delegates,
         bytes: source.version.size,
         limit: object.target.stall.most,
         has_markers: true,
@@ -258,10 +276,14 @@ impl HiddenObject {
             if success && response.status() != StatusCode::MULTI_STATUS {
                 return self.follow(response, request, count).await;
             }
-            let failure = match target.check_success(response, "COPY").await {
+            let mut failure = match target.check_success(response, "COPY").await {
                 Err(failure) => failure,
                 Ok(response) => target.status_error(response, target.stall.most).await,
             };
+            // The server of a gateway may still copy; one that is overloaded has not begun.
+            if matches!(failure.retry, Retry::Passing) {
+                failure.retry = Retry::Never;
+            }
             if is_refused && let StoreError::Unsupported { why, .. } = &failure.error {
                 let refusal = target.limiter.copy_refusal.lock();
                 *refusal.unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
@@ -278,16 +300,18 @@ impl HiddenObject {
         for _ in 0..=REDIRECTS {
             let mut headers = request.headers.clone();
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            self.check_hop(request, &at)?;
             if let Some(token) = &request.token {
-                self.add_token(&mut headers, token, &at)?;
+                self.add_token(&mut headers, token)?;
             }
             let host = host(&at);
             let copy = target.writing(client, method("COPY"), &at).headers(headers);
             let answer = staying(target.exchange(copy, &host, secrets(), None));
-            // Silence is not repeated: the server may still copy.
+            // What is not answered is not repeated: the server may still copy.
             let response = timeout(request.limit, answer)
                 .await
-                .map_err(|_| Failure::from(target.stall_error(&host, request.limit)))??;
+                .map_err(|_| Failure::from(target.stall_error(&host, request.limit)))?
+                .map_err(|failure| Failure { retry: Retry::Never, ..failure })?;
             let location = match response.status().as_u16() {
                 301 | 302 | 307 | 308 => header(&response, LOCATION),
                 _ => None,
@@ -303,10 +327,25 @@ impl HiddenObject {
         Err(target.network(format!("{}: too many redirects", host(&at))).into())
     }
 
-    /// Add the credentials of the source, if nobody on the way can read them.
-    fn add_token(&self, headers: &mut HeaderMap, token: &str, at: &Url) -> Result<(), Failure> {
+    /// Refuse to tell secrets of the source to a server that may not know them, or where others on
+    /// the way can read them.
+    fn check_hop(&self, request: &CopyRequest, at: &Url) -> Result<(), StoreError> {
         let target = &self.target;
-        check_private(at, "server of the copy").map_err(|why| target.unsupported_error(&why))?;
+        if !request.is_secret {
+            return Ok(());
+        }
+        if !request.delegates && at.origin() != self.part_url.origin() {
+            return Err(target.unsupported_error(&format!(
+                "credentials are not sent to {}: the option delegation of their store is not true",
+                host(at)
+            )));
+        }
+        check_private(at, "server of the copy").map_err(|why| target.unsupported_error(&why))
+    }
+
+    /// Add the credentials of the source.
+    fn add_token(&self, headers: &mut HeaderMap, token: &str) -> Result<(), Failure> {
+        let target = &self.target;
         let mut insert = |name, text: &str| {
             let value = HeaderValue::from_str(text);
             let mut value =

@@ -198,7 +198,9 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        Ok(self.object.rename(replaces)?)
+        // Who writes it reads it back under its name.
+        self.object.rename(replaces)?;
+        Ok(())
     }
 }
 

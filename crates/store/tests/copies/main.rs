@@ -1,6 +1,7 @@
 //! Listings of buckets, and copies from store to store.
 
 mod bucket_listings;
+mod safe_copies;
 #[path = "../server/mod.rs"]
 mod server;
 mod server_copies;

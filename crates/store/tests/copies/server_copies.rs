@@ -13,14 +13,14 @@ const SIZE: u32 = 20_000_000;
 const MARKER: &str = "Perf Marker\nTimestamp: 1\nStripe Index: 0\nStripe Bytes Transferred: 5\n\
                       Total Stripe Count: 1\nEnd\n";
 
-fn holding(path: &str, content: Vec<u8>) -> Arc<Dav> {
+pub(super) fn holding(path: &str, content: Vec<u8>) -> Arc<Dav> {
     let dav = Arc::new(Dav::default());
     dav.folders.lock().unwrap().push("/dr1".into());
     dav.objects.lock().unwrap().insert(path.into(), content);
     dav
 }
 
-fn serve(
+pub(super) fn serve(
     dav: &Arc<Dav>,
     answer: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
 ) -> Server {
@@ -28,17 +28,17 @@ fn serve(
     Server::start(move |request, _| answer(request).unwrap_or_else(|| dav.answer(request)))
 }
 
-fn web(name: &str, server: &Server) -> StoreSettings {
+pub(super) fn web(name: &str, server: &Server) -> StoreSettings {
     let root = format!("dav://127.0.0.1:{}/dr1", server.port);
     store(name, root, &[("anonymous", "true")])
 }
 
 /// Two stores of one server.
-fn within(server: &Server) -> Stores {
+pub(super) fn within(server: &Server) -> Stores {
     swathe_store::stores(vec![web("one", server), web("two", server)])
 }
 
-fn detour(result: &Result<CopyResult, StoreError>) -> String {
+pub(super) fn detour(result: &Result<CopyResult, StoreError>) -> String {
     match &result.as_ref().unwrap().route {
         CopyRoute::Detour(why) => why.clone(),
         route => panic!("{route:?}"),
@@ -212,7 +212,7 @@ fn copies_within_a_server_that_knows_two_readers_pass_through_us() {
 }
 
 /// A server that copies from `from` whatever it is told, and answers with `end`.
-fn pulling(from: &Arc<Dav>, end: Reply) -> (Arc<Dav>, Server) {
+pub(super) fn pulling(from: &Arc<Dav>, end: Reply) -> (Arc<Dav>, Server) {
     let (dav, from) = (holding("/dr1/old", Vec::new()), from.clone());
     let ours = dav.clone();
     let server = serve(&dav, move |request| {
@@ -225,7 +225,7 @@ fn pulling(from: &Arc<Dav>, end: Reply) -> (Arc<Dav>, Server) {
     (dav, server)
 }
 
-fn success() -> Reply {
+pub(super) fn success() -> Reply {
     raw("201 Created\nConnection: close", format!("{MARKER}success: Created\n").as_bytes())
 }
 
@@ -312,7 +312,11 @@ fn a_copy_by_servers_ends_when_it_is_told() {
 }
 
 /// A store whose token is in a file, with further options.
-fn secret_store(place: &TempDir, server: &Server, options: &[(&str, &str)]) -> StoreSettings {
+pub(super) fn secret_store(
+    place: &TempDir,
+    server: &Server,
+    options: &[(&str, &str)],
+) -> StoreSettings {
     let token = place.path().join("token");
     std::fs::write(&token, "SECRETTOKEN").unwrap();
     let options: Vec<_> =

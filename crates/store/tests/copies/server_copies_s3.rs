@@ -1,10 +1,13 @@
 //! Copies that the servers of buckets make.
 
-use super::server::{Reply, Request, Server, good, reply};
+use super::server::{ConnectionEnd, Reply, Request, Server, good, reply};
+use super::webdav::requests_of;
 use super::{bytes, copy, store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
-use swathe_store::CopyRoute;
+use std::thread;
+use std::time::{Duration, Instant};
+use swathe_store::{Copies, CopyOrder, CopyRoute};
 use swathe_store_api::{StoreError, StoreSettings, Stores};
 
 const MD5: &str = "d41d8cd98f00b204e9800998ecf8427e";
@@ -16,8 +19,16 @@ struct CopyingLake {
     parts: Mutex<BTreeMap<usize, Vec<u8>>>,
     /// Answers to the next copies, instead of copying.
     answers: Mutex<Vec<Reply>>,
+    /// Answers to the next beginnings of objects of parts.
+    beginnings: Mutex<Vec<Reply>>,
     /// Whether half of an object is copied.
     halves: bool,
+    /// Whether a copy of an object has its ETag, whatever that is.
+    keeps_etags: bool,
+    /// Whether a source that is copied is gone.
+    moves: bool,
+    /// What another writer puts there as soon as a copy was read.
+    other: Mutex<Option<Vec<u8>>>,
 }
 
 impl CopyingLake {
@@ -50,14 +61,26 @@ impl CopyingLake {
                     if self.halves {
                         content.truncate(content.len() / 2);
                     }
-                    objects.insert(path.into(), (content, MD5.into()));
+                    let etag = if self.keeps_etags { etag } else { MD5.into() };
+                    objects.insert(path.into(), (content, etag));
+                    if self.moves {
+                        objects.insert(from, (b"changed".to_vec(), "changed".into()));
+                    }
                 }
                 reply("200 OK", answer.as_bytes())
             }
             ("POST", _) if query.starts_with("uploads") => {
+                if let Some(answer) = self.beginnings.lock().unwrap().pop() {
+                    return answer;
+                }
                 let answer = "<InitiateMultipartUploadResult><UploadId>7</UploadId>\
                               </InitiateMultipartUploadResult>";
                 reply("200 OK", answer.as_bytes())
+            }
+            ("POST", _)
+                if request.header("if-none-match").is_some() && objects.contains_key(path) =>
+            {
+                reply("412 Precondition Failed", b"")
             }
             ("POST", _) => {
                 let parts = std::mem::take(&mut *self.parts.lock().unwrap());
@@ -72,12 +95,24 @@ impl CopyingLake {
                 objects.insert(path.into(), (request.body.clone(), "through us".into()));
                 reply("200 OK\nETag: \"through us\"", b"")
             }
+            ("DELETE", _) if query.starts_with("uploadId") => {
+                self.parts.lock().unwrap().clear();
+                reply("204 No Content", b"")
+            }
             ("DELETE", _) => {
                 objects.remove(path);
                 reply("204 No Content", b"")
             }
             _ => match objects.get(path) {
-                Some((content, etag)) => good(request, content, &format!("ETag: \"{etag}\"")),
+                Some((content, etag)) => {
+                    let answer = good(request, content, &format!("ETag: \"{etag}\""));
+                    if path.starts_with("/other")
+                        && let Some(other) = self.other.lock().unwrap().take()
+                    {
+                        objects.insert(path.into(), (other, "other".into()));
+                    }
+                    answer
+                }
                 None => reply("404 Not Found", b""),
             },
         }
@@ -205,4 +240,104 @@ fn a_bucket_replaces_nothing_unasked_and_copies_one_version() {
     let results = copy(&two(&server), &[("one:a b", &version, "two:d")]);
     assert!(results[0].is_err(), "{results:?}");
     assert!(!lake.objects.lock().unwrap().contains_key("/other/dr1/d"));
+}
+
+#[test]
+fn a_copy_in_a_bucket_that_proves_nothing_is_not_removed() {
+    // The source changes while it is copied.
+    let (lake, server) =
+        self::lake(CopyingLake { moves: true, ..CopyingLake::default() }, 1000, "kept");
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    assert!(results[0].is_err(), "{results:?}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(1000));
+    assert!(requests_of(&server, "DELETE").is_empty());
+    // Another writer replaces a copy that was found out.
+    let other = Mutex::new(Some(b"of another".to_vec()));
+    let half = CopyingLake { halves: true, other, ..CopyingLake::default() };
+    let (lake, server) = self::lake(half, 1000, MD5);
+    let result = super::server_copies::copy_new(&two(&server), "one:a b", "two:c");
+    let message = result.unwrap_err().to_string();
+    assert!(message.contains("was left at two:c"), "{message}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, b"of another");
+    assert!(requests_of(&server, "DELETE").is_empty());
+}
+
+#[test]
+fn the_etag_of_parts_proves_nothing_of_a_copy_that_was_made_at_once() {
+    let keeping = CopyingLake { keeps_etags: true, ..CopyingLake::default() };
+    // No parts that S3 takes have this ETag.
+    let (_lake, server) = self::lake(keeping, 20_000_000, &format!("{MD5}-19"));
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let result = results[0].as_ref().unwrap();
+    assert_eq!((&result.route, result.read_back), (&CopyRoute::Servers, true));
+}
+
+#[test]
+fn parts_replace_nothing_unasked_and_do_not_stay() {
+    let (lake, server) = self::lake(CopyingLake::default(), 20_000_000, &format!("{MD5}-3"));
+    let taken = (b"of another".to_vec(), "other".to_string());
+    lake.objects.lock().unwrap().insert("/other/dr1/c".into(), taken.clone());
+    let result = super::server_copies::copy_new(&two(&server), "one:a b", "two:c");
+    assert!(matches!(result, Err(StoreError::Exists { .. })), "{result:?}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"], taken);
+    let deletes = requests_of(&server, "DELETE");
+    assert!(deletes.iter().all(|delete| delete.target.contains("uploadId=7")), "{deletes:?}");
+    assert_eq!(deletes.len(), 1);
+}
+
+#[test]
+fn a_conflict_is_no_reason_to_replace() {
+    let answers = Mutex::new(vec![reply("409 Conflict", b"")]);
+    let (lake, server) = self::lake(CopyingLake { answers, ..CopyingLake::default() }, 1000, MD5);
+    let result = super::server_copies::copy_new(&two(&server), "one:a b", "two:c");
+    assert!(result.unwrap_err().to_string().contains("answered 409"));
+    assert!(!lake.objects.lock().unwrap().contains_key("/other/dr1/c"));
+}
+
+#[test]
+fn a_redirect_of_a_copy_in_a_bucket_is_a_failure() {
+    let (_lake, foreign) = self::lake(CopyingLake::default(), 1000, MD5);
+    let location = format!("307 Temporary Redirect\nLocation: {}", foreign.url("other/dr1/c"));
+    let answers = Mutex::new(vec![reply(&location, b"")]);
+    let (_lake, server) = self::lake(CopyingLake { answers, ..CopyingLake::default() }, 1000, MD5);
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let CopyRoute::Detour(why) = &results[0].as_ref().unwrap().route else { panic!() };
+    assert!(why.contains("answered 307"), "{why}");
+    assert!(foreign.requests().is_empty());
+}
+
+#[test]
+fn a_copy_in_parts_that_is_stopped_leaves_no_parts() {
+    let hang = Reply { bytes: vec![], then: ConnectionEnd::Hang };
+    let answers = Mutex::new(vec![hang; 3]);
+    let silent = CopyingLake { answers, ..CopyingLake::default() };
+    let (_lake, server) = self::lake(silent, 20_000_000, &format!("{MD5}-3"));
+    let order =
+        CopyOrder { from: "one:a b".into(), version: None, to: "two:c".into(), replaces: true };
+    let copies = Copies::start(two(&server), vec![order], 1).unwrap();
+    let start = Instant::now();
+    while requests_of(&server, "PUT").is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no copy");
+        thread::sleep(Duration::from_millis(10));
+    }
+    copies.stop();
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        assert!(more.is_empty(), "{more:?}");
+    }
+    let deletes = requests_of(&server, "DELETE");
+    assert_eq!(deletes.len(), 1);
+    assert!(deletes[0].target.contains("uploadId=7"), "{deletes:?}");
+}
+
+#[test]
+fn a_copy_in_parts_that_cannot_begin_says_why() {
+    let denied = "<Error><Message>not yours</Message></Error>";
+    let beginnings = Mutex::new(vec![reply("403 Forbidden", denied.as_bytes())]);
+    let silent = CopyingLake { beginnings, ..CopyingLake::default() };
+    let (lake, server) = self::lake(silent, 1000, &format!("{MD5}-1"));
+    let results = copy(&two(&server), &[("one:a b", "", "two:c")]);
+    let CopyRoute::Detour(why) = &results[0].as_ref().unwrap().route else { panic!() };
+    assert!(why.starts_with("the servers of the copy answered: access denied: 403"), "{why}");
+    assert!(why.contains("not yours"), "{why}");
+    assert_eq!(lake.objects.lock().unwrap()["/other/dr1/c"].0, bytes(1000));
 }

@@ -5,22 +5,24 @@
 //! S3 are ours, and it signs them: CopyObject, and UploadPartCopy for what is larger, or came in
 //! parts. Parts as the object has them give its ETag again, which then shows that the copy is whole.
 
-use super::s3::S3Copier;
+use super::s3::{S3Copier, S3Order};
 use super::{Bucket, Cloud, Settings};
 use crate::object_writer::{PART_BYTES, part_bytes, parts};
 use crate::redact::percent_encode;
+use crate::remote::hidden_object::TIDYING;
 use crate::remote::request_target::RequestTarget;
 use crate::remote::response::RequestSecrets;
 use crate::remote::retry::copying;
 use futures_util::stream::{StreamExt, TryStreamExt, iter};
 use object_store::path::Path as Key;
-use object_store::{CopyMode, CopyOptions, ObjectStore, ObjectStoreExt};
+use object_store::{CopyMode, CopyOptions, ObjectStore};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, Method};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use swathe_net::{host, net};
+use swathe_net::{host, net, staying};
 use swathe_store_api::{
     CopyRefusal, CopySource, Failure, ServerCopy, StoreError, StoreSettings, Version,
 };
@@ -43,12 +45,13 @@ const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 const SOURCE_RANGE: HeaderName = HeaderName::from_static("x-amz-copy-source-range");
 const SOURCE_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-copy-source-if-match");
 
-/// A copy in a bucket. It has its name already.
+/// A copy in a bucket. It has its name already, so it is not removed when it is dropped: what has the
+/// name may be of another writer by then, or the source under another name.
 struct BucketCopy {
-    bucket: Bucket,
-    key: Key,
     url: String,
-    is_finished: bool,
+    /// The ETag that the server said it got.
+    etag: Option<String>,
+    has_checksums: bool,
 }
 
 impl ServerCopy for BucketCopy {
@@ -56,20 +59,21 @@ impl ServerCopy for BucketCopy {
         &self.url
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
-        self.is_finished = true;
-        Ok(())
+    fn has_name(&self) -> bool {
+        true
     }
-}
 
-impl Drop for BucketCopy {
-    fn drop(&mut self) {
-        if !self.is_finished
-            && let Ok(net) = net()
-        {
-            // One that stays is replaced by the copy that follows.
-            let _ = net.runtime.block_on(self.bucket.objects.delete(&self.key));
-        }
+    fn is_version(&self, version: &Version) -> bool {
+        let bare = |tag: &str| tag.trim_matches('"').to_string();
+        self.etag.as_deref().is_some_and(|etag| bare(etag) == bare(&version.tag))
+    }
+
+    fn has_checksums(&self) -> bool {
+        self.has_checksums
+    }
+
+    fn finish(self: Box<Self>) -> Result<bool, Failure> {
+        Ok(true)
     }
 }
 
@@ -93,11 +97,15 @@ pub(super) struct BucketOrder<'a> {
 /// Have the server of a bucket copy an object to it.
 pub(super) fn copy(order: BucketOrder<'_>) -> Result<Box<dyn ServerCopy>, CopyFailure> {
     let count = AtomicU64::new(0);
+    let s3 = match order.cloud {
+        Cloud::S3 => Some(S3Copy::new(&order)?),
+        _ => None,
+    };
     let result = order.target.block_on(async |client| {
         let work = async {
-            match order.cloud {
-                Cloud::S3 => S3Copy::new(&order, client)?.run(&count).await,
-                _ => copy_within(&order).await,
+            match &s3 {
+                Some(s3) => s3.run(client, &count).await.map(Some),
+                None => copy_within(&order).await.map(|()| None),
             }
         };
         Ok(tokio::select! {
@@ -107,27 +115,34 @@ pub(super) fn copy(order: BucketOrder<'_>) -> Result<Box<dyn ServerCopy>, CopyFa
             }
         })
     });
-    result??;
-    (order.source.progress)(order.source.version.size);
-    let BucketOrder { bucket, key, url, .. } = order;
-    Ok(Box::new(BucketCopy { bucket, key, url: url.to_string(), is_finished: false }))
+    if let Some(s3) = &s3 {
+        s3.tidy();
+    }
+    let etag = result??;
+    let version = order.source.version;
+    (order.source.progress)(version.size);
+    // Of an object that came in parts, and is copied at once, the server has not made the ETag anew.
+    let has_checksums = !version.tag.contains('-') || copy_part_bytes(version).is_some();
+    Ok(Box::new(BucketCopy { url: order.url.to_string(), etag, has_checksums }))
 }
 
 /// Why there is no copy, and whether that may be because an object has its name.
 pub(super) struct CopyFailure {
     pub(super) refusal: CopyRefusal,
     pub(super) is_taken: bool,
+    /// The last status, if a server answered.
+    status: u16,
 }
 
 impl From<StoreError> for CopyFailure {
     fn from(error: StoreError) -> CopyFailure {
-        CopyFailure { refusal: error.into(), is_taken: false }
+        CopyFailure { refusal: error.into(), is_taken: false, status: 0 }
     }
 }
 
 impl CopyFailure {
     fn unable(why: impl Into<String>) -> CopyFailure {
-        CopyFailure { refusal: CopyRefusal::Unable(why.into()), is_taken: false }
+        CopyFailure { refusal: CopyRefusal::Unable(why.into()), is_taken: false, status: 0 }
     }
 }
 
@@ -165,25 +180,23 @@ async fn copy_within(order: &BucketOrder<'_>) -> Result<(), CopyFailure> {
             error,
             object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }
         );
-        CopyFailure { refusal: bucket.error(url, error).into(), is_taken }
+        CopyFailure { refusal: bucket.error(url, error).into(), is_taken, status: 0 }
     })
 }
 
 /// A copy by S3.
 struct S3Copy<'a> {
-    target: &'a RequestTarget,
-    client: &'a Client,
+    order: &'a BucketOrder<'a>,
     copier: S3Copier,
-    key: &'a Key,
     /// What all its requests say of the source.
     headers: HeaderMap,
-    version: &'a Version,
-    replaces: bool,
+    /// The name of an object of parts until it is whole.
+    upload: Mutex<Option<String>>,
 }
 
 impl<'a> S3Copy<'a> {
-    fn new(order: &'a BucketOrder<'a>, client: &'a Client) -> Result<S3Copy<'a>, CopyFailure> {
-        let BucketOrder { target, key, source, .. } = order;
+    fn new(order: &'a BucketOrder<'a>) -> Result<S3Copy<'a>, CopyFailure> {
+        let source = order.source;
         let copier = S3Copier::new(order.bucket_name, &order.settings);
         let copier = copier.map_err(CopyFailure::unable)?;
         let from_key = percent_encode(order.from_key.as_ref(), b"-._~/");
@@ -201,72 +214,116 @@ impl<'a> S3Copy<'a> {
                 value.map_err(|_| CopyFailure::unable(format!("{name}: no such header")))?;
             headers.insert(name, value);
         }
-        let (version, replaces) = (source.version, source.replaces);
-        Ok(S3Copy { target, client, copier, key, headers, version, replaces })
+        Ok(S3Copy { order, copier, headers, upload: Mutex::default() })
     }
 
-    async fn run(&self, count: &AtomicU64) -> Result<(), CopyFailure> {
-        match copy_part_bytes(self.version) {
-            Some(bytes) => self.copy_parts(parts(self.version.size, bytes), count).await,
+    /// Copy the object; the ETag of the copy.
+    async fn run(&self, client: &Client, count: &AtomicU64) -> Result<String, CopyFailure> {
+        let CopySource { version, replaces, .. } = self.order.source;
+        match copy_part_bytes(version) {
+            Some(bytes) => self.copy_parts(client, parts(version.size, bytes), count).await,
             None => {
-                let mut headers = self.headers.clone();
-                if !self.replaces {
-                    headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+                let mut copy = self.part_copy(Vec::new());
+                if !replaces {
+                    copy.headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
                 }
-                self.send(&[], headers, self.version.size).await.map(|_| ())
+                self.send(client, &copy, version.size).await
             }
+        }
+    }
+
+    /// A request that copies the source, or a part of it.
+    fn part_copy(&self, query: Vec<(&'static str, String)>) -> S3Order {
+        let (method, headers) = (Method::PUT, self.headers.clone());
+        S3Order { method, query, headers, body: String::new() }
+    }
+
+    fn upload(&self) -> MutexGuard<'_, Option<String>> {
+        self.upload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Give up the parts of an object that is not whole: they are seen by nobody, but some stores
+    /// charge for them.
+    fn tidy(&self) {
+        let upload = self.upload().take();
+        if let (Some(upload), Ok(net)) = (upload, net()) {
+            let abort = self.copier.abort(&self.order.key, &upload);
+            let _ = net.runtime.block_on(async { timeout(TIDYING, abort).await });
         }
     }
 
     async fn copy_parts(
         &self,
+        client: &Client,
         ranges: Vec<Range<u64>>,
         count: &AtomicU64,
-    ) -> Result<(), CopyFailure> {
-        let upload = self.copier.begin(self.key).await.map_err(CopyFailure::unable)?;
+    ) -> Result<String, CopyFailure> {
+        let BucketOrder { bucket, key, url, .. } = self.order;
+        let upload = self.copier.begin(key).await.map_err(|error| bucket.error(url, error))?;
+        *self.upload() = Some(upload.clone());
         let copies = (1..).zip(ranges).map(|(number, range)| {
             let upload = &upload;
             async move {
-                let (bytes, mut headers) = (range.end - range.start, self.headers.clone());
+                let bytes = range.end - range.start;
+                let query =
+                    vec![("partNumber", u32::to_string(&number)), ("uploadId", upload.clone())];
+                let mut copy = self.part_copy(query);
                 let text = format!("bytes={}-{}", range.start, range.end - 1);
-                headers.insert(SOURCE_RANGE, HeaderValue::from_str(&text).expect("digits"));
-                let query = [("partNumber", u32::to_string(&number)), ("uploadId", upload.clone())];
-                let etag = self.send(&query, headers, bytes).await?;
+                copy.headers.insert(SOURCE_RANGE, HeaderValue::from_str(&text).expect("digits"));
+                let etag = self.send(client, &copy, bytes).await?;
                 count.fetch_add(bytes, Ordering::Relaxed);
                 Ok::<_, CopyFailure>(etag)
             }
         });
-        let etags = iter(copies).buffered(PART_COPIES).try_collect().await;
-        let result = match etags {
-            Ok(etags) => {
-                let result = self.copier.complete(self.key, &upload, etags).await;
-                result.map_err(CopyFailure::unable)
-            }
-            Err(failure) => Err(failure),
-        };
-        if result.is_err() {
-            // Parts that stay are seen by nobody, but some stores charge for them.
-            self.copier.abort(self.key, &upload).await;
+        let etags: Vec<String> = iter(copies).buffered(PART_COPIES).try_collect().await?;
+        let etag = self.complete(client, upload, &etags).await?;
+        *self.upload() = None;
+        Ok(etag)
+    }
+
+    /// End an object of parts with these ETags; the ETag of the whole.
+    async fn complete(
+        &self,
+        client: &Client,
+        upload: String,
+        etags: &[String],
+    ) -> Result<String, CopyFailure> {
+        let CopySource { version, replaces, .. } = self.order.source;
+        let (method, query) = (Method::POST, vec![("uploadId", upload)]);
+        let mut end = S3Order { method, query, headers: HeaderMap::new(), body: part_list(etags) };
+        if *replaces {
+            return self.send(client, &end, version.size).await;
         }
-        result
+        end.headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+        match self.send(client, &end, version.size).await {
+            // Not every server knows this condition here.
+            Err(failure) if matches!(failure.status, 400 | 501) => {
+                end.headers.clear();
+                self.send(client, &end, version.size).await
+            }
+            result => result,
+        }
     }
 
     /// Send a request that copies, until it succeeds; the ETag of what it made.
     async fn send(
         &self,
-        query: &[(&str, String)],
-        headers: HeaderMap,
+        client: &Client,
+        order: &S3Order,
         bytes: u64,
     ) -> Result<String, CopyFailure> {
-        let (target, mut is_taken) = (self.target, false);
+        let BucketOrder { target, key, source, .. } = self.order;
+        let mut status = 0;
         let result = target.with_retries(async |_| {
-            let request = self.copier.request(self.client, self.key, query, headers.clone());
-            let request = request.await.map_err(|why| target.network(why))?;
+            let request = self.copier.request(client, key, order).await;
+            let request = request.map_err(|why| target.network(why))?;
             let (host, secrets) = (host(&request.url), RequestSecrets(request.secrets));
             let limit = copying(bytes);
             let exchange = async {
-                let response = target.exchange(request.builder, &host, secrets, None).await?;
-                is_taken = response.status() == StatusCode::PRECONDITION_FAILED;
+                // A redirect is a failure: no other server is sent the session token.
+                let answer = staying(target.exchange(request.builder, &host, secrets, None));
+                let response = answer.await?;
+                status = response.status().as_u16();
                 if !response.status().is_success() {
                     return Err(target.status_error(response, target.stall.most).await);
                 }
@@ -298,8 +355,26 @@ impl<'a> S3Copy<'a> {
                 .await
                 .unwrap_or_else(|_| Err(target.stall_error(&host, limit).into()))
         });
-        result.await.map_err(|error| CopyFailure { refusal: error.into(), is_taken })
+        result.await.map_err(|error| {
+            // Another writes an object of this name now.
+            let refusal = match status == 409 && !source.replaces {
+                true => CopyRefusal::Failed(error),
+                false => error.into(),
+            };
+            CopyFailure { refusal, is_taken: matches!(status, 409 | 412), status }
+        })
     }
+}
+
+/// The parts of an object, as the request that ends it has them.
+fn part_list(etags: &[String]) -> String {
+    let parts = (1..).zip(etags).map(|(number, etag): (u32, _)| {
+        let etag = quick_xml::escape::escape(etag.as_str());
+        format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+    });
+    let parts: String = parts.collect();
+    let space = "http://s3.amazonaws.com/doc/2006-03-01/";
+    format!("<CompleteMultipartUpload xmlns=\"{space}\">{parts}</CompleteMultipartUpload>")
 }
 
 /// The text of an element of an answer.

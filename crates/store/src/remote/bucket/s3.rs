@@ -6,14 +6,13 @@ use super::{
 };
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key, AwsAuthorizer};
 use object_store::client::{HttpRequest, HttpRequestBody};
-use object_store::multipart::{MultipartStore, PartId};
+use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::signer::Signer;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Url};
 use std::path::PathBuf;
 use std::time::Duration;
-use swathe_net::root_cause;
 
 const DEFAULT_REGION: &str = "us-east-1";
 const PLACES: &str = "AWS_ACCESS_KEY_ID or ~/.aws/credentials";
@@ -83,6 +82,15 @@ fn sign_with_anything(builder: AmazonS3Builder) -> AmazonS3Builder {
     builder.with_access_key_id("anonymous").with_secret_access_key("anonymous")
 }
 
+/// What a request says.
+#[derive(Clone)]
+pub(super) struct S3Order {
+    pub(super) method: Method,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
 /// Requests to S3 that copy.
 pub(super) struct S3Copier {
     store: AmazonS3,
@@ -111,14 +119,14 @@ impl S3Copier {
         Ok(S3Copier { store, signer, region, is_anonymous })
     }
 
-    /// A PUT of nothing, signed with its query and headers.
+    /// A request that is signed with its query, headers and body.
     pub(super) async fn request(
         &self,
         client: &Client,
         key: &Path,
-        query: &[(&str, String)],
-        headers: HeaderMap,
+        order: &S3Order,
     ) -> Result<Request, String> {
+        let S3Order { method, query, headers, body } = order;
         let sign_error = |error: &dyn std::fmt::Display| format!("cannot sign a request: {error}");
         let url = self.signer.signed_url(Method::PUT, key, SIGNED_FOR).await;
         let mut url = url.map_err(|error| sign_error(&error))?;
@@ -126,10 +134,10 @@ impl S3Copier {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let mut request = HttpRequest::new(HttpRequestBody::empty());
-        *request.method_mut() = Method::PUT;
+        let mut request = HttpRequest::new(HttpRequestBody::from(body.clone()));
+        *request.method_mut() = method.clone();
         *request.uri_mut() = url.as_str().parse().map_err(|_| "no URL that can be signed")?;
-        *request.headers_mut() = headers;
+        *request.headers_mut() = headers.clone();
         let mut secrets = Vec::new();
         if !self.is_anonymous {
             let credential = self.store.credentials().get_credential().await;
@@ -141,26 +149,15 @@ impl S3Copier {
             secrets.extend(credential.token.clone());
         }
         let mut headers = std::mem::take(request.headers_mut());
-        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
-        let builder = client.put(url.clone()).headers(headers);
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        let builder = client.request(method.clone(), url.clone());
+        let builder = builder.headers(headers).body(body.clone());
         Ok(Request { url, builder, secrets })
     }
 
     /// Begin an object of parts; the name of the upload.
-    pub(super) async fn begin(&self, key: &Path) -> Result<String, String> {
-        self.store.create_multipart(key).await.map_err(|error| root_cause(&error))
-    }
-
-    /// End an object of parts with these ETags.
-    pub(super) async fn complete(
-        &self,
-        key: &Path,
-        upload: &String,
-        etags: Vec<String>,
-    ) -> Result<(), String> {
-        let parts = etags.into_iter().map(|content_id| PartId { content_id }).collect();
-        let result = self.store.complete_multipart(key, upload, parts).await;
-        result.map(|_| ()).map_err(|error| root_cause(&error))
+    pub(super) async fn begin(&self, key: &Path) -> object_store::Result<String> {
+        self.store.create_multipart(key).await
     }
 
     /// Give up an object of parts.
