@@ -1,12 +1,14 @@
 //! All disks of a server: where an object is, and where a new one goes.
 
 use crate::disk::{Disk, DiskGroup, ObjectStatus};
+use crate::disk_queue::LONGEST;
 use crate::error::RequestError;
 use crate::object_path::ObjectPath;
 use crate::placement;
 use crate::request_record::RequestRecord;
 use crate::rooms::Rooms;
 use futures_util::future::join_all;
+use hyper::StatusCode;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+use tokio::time::timeout;
 
 /// Locks of names: as many as hardly ever two names meet at one.
 const LOCKS: usize = 1024;
@@ -189,7 +192,19 @@ impl Disks {
     }
 
     /// The locks of names, until they are dropped.
-    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> NameLocks {
+    ///
+    /// # Errors
+    /// With status 503 if work that has one does not end in time: a disk that hangs holds up nobody
+    /// for ever.
+    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> Result<NameLocks, RequestError> {
+        self.lock_within(LONGEST, paths).await
+    }
+
+    async fn lock_within(
+        &self,
+        limit: Duration,
+        paths: &[&ObjectPath],
+    ) -> Result<NameLocks, RequestError> {
         let number = |path: &&ObjectPath| {
             let sum = crc32fast::hash(path.as_path().as_os_str().as_encoded_bytes());
             sum as usize % LOCKS
@@ -198,11 +213,23 @@ impl Disks {
         // In one order, so that no two requests wait for each other.
         numbers.sort();
         numbers.dedup();
-        let mut guards = Vec::new();
-        for number in numbers {
-            guards.push(self.locks[number].clone().lock_owned().await);
-        }
-        Arc::new(guards)
+        let wait = async {
+            let mut guards = Vec::new();
+            for number in numbers {
+                guards.push(self.locks[number].clone().lock_owned().await);
+            }
+            Arc::new(guards)
+        };
+        timeout(limit, wait).await.map_err(|_| {
+            let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
+            let text = format!(
+                "{}: a change of this name, or of one with the same lock, did not end in {} s; come \
+                 again",
+                names.join(", "),
+                limit.as_secs()
+            );
+            RequestError::refuse(StatusCode::SERVICE_UNAVAILABLE, text)
+        })
     }
 }
 
@@ -260,4 +287,33 @@ pub(crate) fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestE
         look.object = status.is_file().then(|| ObjectStatus::of(&status));
     }
     Ok(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::start::disks;
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn nobody_waits_for_ever_for_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        let path = |text| ObjectPath::parse(text).unwrap();
+        let (first, second, limit) = (path("/a"), path("/b"), Duration::from_millis(20));
+        block_on(async {
+            let locks = disks.lock(&[&first]).await.unwrap();
+            let error = disks.lock_within(limit, &[&first, &second]).await.unwrap_err();
+            assert_eq!(error.status().as_u16(), 503);
+            assert!(error.to_string().contains("/a, /b: "), "{error}");
+            // The refusal holds no lock.
+            disks.lock_within(limit, &[&second]).await.unwrap();
+            drop(locks);
+            disks.lock_within(limit, &[&first]).await.unwrap();
+        });
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn delete(
     if path.is_root() {
         return Err(RequestError::refuse(StatusCode::FORBIDDEN, "/: the root cannot be removed"));
     }
-    let locks = disks.lock(&[path]).await;
+    let locks = disks.lock(&[path]).await?;
     let mut survey = disks.survey(record, path).await;
     let is_object = survey.object.is_some() && !path.names_folder;
     // A disk that is missing may have it, or another of the name. What is being written has no
@@ -87,7 +87,7 @@ pub(crate) async fn make_folder(
     if path.is_part {
         return Err(RequestError::NotFound { path: path.to_string() });
     }
-    let _locks = disks.lock(&[path]).await;
+    let _locks = disks.lock(&[path]).await?;
     let mut survey = disks.survey(record, path).await;
     if survey.is_folder || survey.object.is_some() {
         let text = format!("{path}: exists already");
@@ -137,7 +137,7 @@ pub(crate) async fn rename_object(
         Some(b"F") => false,
         Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
     };
-    let locks = disks.lock(&[from, &to]).await;
+    let locks = disks.lock(&[from, &to]).await?;
     let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut source = disks.survey(record, from).await;
     if !source.older().is_empty() {

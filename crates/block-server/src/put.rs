@@ -223,7 +223,7 @@ async fn commit(
     disk: &Arc<Disk>,
     record: &RequestRecord,
 ) -> Result<(ObjectStatus, bool), RequestError> {
-    let locks = disks.lock(&[&path]).await;
+    let locks = disks.lock(&[&path]).await?;
     let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut survey = disks.survey(record, &path).await;
     if !survey.older().is_empty() {

@@ -151,7 +151,12 @@ impl Disks {
                     Ok(twins)
                 };
                 for path in other.run_for_nobody(LONGEST, twins).await.0? {
-                    let _locks = self.lock(&[&path]).await;
+                    let locks = self.lock(&[&path]).await;
+                    let busy = |error: RequestError| RequestError::DiskBusy {
+                        disk: other.name.clone(),
+                        why: error.to_string(),
+                    };
+                    let _locks = locks.map_err(busy)?;
                     self.set_older_aside(&path).await?;
                 }
             }
