@@ -8,7 +8,7 @@ use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
 use crate::identity::random_number;
 use crate::object_path::ObjectPath;
-use crate::own_folder::{make_own_folder, remove};
+use crate::own_folder::{free_and_total, make_own_folder, remove};
 use crate::space::Room;
 use hyper::StatusCode;
 use rustix::fs::{
@@ -84,35 +84,19 @@ impl NewObject {
         self.0.as_ref().map(|draft| &draft.disk)
     }
 
-    /// Have the file system keep room for `bytes` bytes in all.
+    /// Have the file system keep room for `bytes` bytes in all. If it cannot, what was kept before
+    /// stays.
     ///
     /// # Errors
     /// [`RequestError::DiskFull`]; with status 501 if the file system cannot.
     pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RequestError> {
         let draft = self.draft();
-        let start = draft.room_bytes;
-        if bytes <= start {
+        if bytes <= draft.room_bytes {
             return Ok(());
         }
+        let bytes_before = draft.room.bytes();
         draft.room.grow_to(bytes)?;
-        let more = bytes - start;
-        match fallocate(&draft.file, FallocateFlags::KEEP_SIZE, start, more) {
-            Ok(()) => {
-                draft.room_bytes = bytes;
-                Ok(())
-            }
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let text = format!("disk {}: its file system cannot reserve room", draft.disk.name);
-                Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
-            }
-            Err(error) => {
-                // Some file systems keep what they could reserve. What cannot be freed now is with
-                // the file.
-                let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                let _ = fallocate(&draft.file, punch, start, more);
-                Err(draft.fail(error.into()))
-            }
-        }
+        draft.grow_file_room(bytes).inspect_err(|_| draft.room.shrink_to(bytes_before))
     }
 
     /// Bytes that are reserved for it.
@@ -167,10 +151,42 @@ impl NewObject {
 }
 
 impl Draft {
-    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
-        if self.room_bytes > self.bytes {
-            self.file.set_len(self.bytes)?; // frees the rest
+    fn grow_file_room(&mut self, bytes: u64) -> Result<(), RequestError> {
+        let start = self.room_bytes;
+        let more = bytes - start;
+        // Some file systems would fill themselves before they say that it is too much.
+        let (free, _) = free_and_total(&self.disk.member.path).unwrap_or((u64::MAX, 0));
+        if more > free {
+            let why = format!("{more} more bytes are needed, {free} are free");
+            return Err(RequestError::DiskFull { disk: self.disk.name.clone(), why });
         }
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, start, more) {
+            Ok(()) => {
+                self.room_bytes = bytes;
+                Ok(())
+            }
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let text = format!("disk {}: its file system cannot reserve room", self.disk.name);
+                Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
+            }
+            Err(error) => {
+                // Some file systems keep what they could reserve. What cannot be freed now is freed
+                // by the seal, or with the file.
+                let _ = self.free_beyond(start.max(self.bytes));
+                Err(self.fail(error.into()))
+            }
+        }
+    }
+
+    /// Free what the file system keeps beyond a place. The file ends there until it is sealed.
+    fn free_beyond(&self, place: u64) -> io::Result<()> {
+        self.file.set_len(place)?;
+        // Of a file that grows none is freed; of one that ends there already it is.
+        self.file.set_len(place)
+    }
+
+    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
+        self.file.set_len(self.bytes)?; // frees room that is not used
         let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
         futimens(&self.file, &times)?;
         self.file.sync_all()?;
@@ -416,5 +432,41 @@ mod tests {
         let status = fs::metadata(folder.path().join("a")).unwrap();
         assert_eq!(status.len(), 7);
         assert!(status.blocks() * 512 < 1 << 20, "{} blocks", status.blocks());
+    }
+
+    #[test]
+    fn what_a_growth_got_before_it_failed_is_free_again() {
+        let (folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        if new.reserve(1 << 20).is_err() {
+            return; // this file system cannot
+        }
+        let grow = |new: &mut NewObject| {
+            let file = &new.draft().file;
+            fallocate(file, FallocateFlags::KEEP_SIZE, 1 << 20, 8 << 20).unwrap();
+        };
+        grow(&mut new);
+        new.draft().free_beyond(1 << 20).unwrap();
+        let kept = new.draft().file.metadata().unwrap().blocks() * 512;
+        assert!((1 << 20..2 << 20).contains(&kept), "{kept} bytes");
+        // What could not be freed is freed by the seal, also of an object as long as its room.
+        grow(&mut new);
+        new.write(&vec![1; 1 << 20]).unwrap();
+        new.seal().unwrap();
+        new.name(false).unwrap();
+        let status = fs::metadata(folder.path().join("a")).unwrap();
+        assert_eq!(status.len(), 1 << 20);
+        assert!(status.blocks() * 512 < 2 << 20, "{} blocks", status.blocks());
+    }
+
+    #[test]
+    fn a_growth_that_is_refused_counts_for_no_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], Some(1 << 60)).unwrap();
+        let mut new = NewObject::create(&disks.all[0], &path(), Some(10)).unwrap();
+        let used = || disks.all[0].used_bytes.load(Ordering::Relaxed);
+        let before = used();
+        assert!(matches!(new.reserve(1 << 55), Err(RequestError::DiskFull { .. })));
+        assert_eq!(used(), before);
     }
 }
