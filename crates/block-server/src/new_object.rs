@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// After so many bytes a file is put on the disk: little is left to its seal, however long the object.
+const UNSYNCED_BYTES: u64 = 64 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
 const LAST_ACCESS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
 
@@ -45,6 +47,8 @@ struct Draft {
     /// Bytes that the file system keeps for it.
     room_bytes: u64,
     bytes: u64,
+    /// Bytes that were written since the file system was last told to put all on the disk.
+    unsynced_bytes: u64,
     status: Option<ObjectStatus>,
 }
 
@@ -64,8 +68,18 @@ impl NewObject {
         let sums = File::create_new(&paths[1]).inspect_err(|_| drop(remove(&paths[0])));
         let sums = SumsWriter::new(sums.map_err(fail)?);
         let (disk, path) = (disk.clone(), path.clone());
-        let (room_bytes, bytes, status) = (0, 0, None);
-        let draft = Draft { disk, path, file, sums, paths, room, room_bytes, bytes, status };
+        let draft = Draft {
+            disk,
+            path,
+            file,
+            sums,
+            paths,
+            room,
+            room_bytes: 0,
+            bytes: 0,
+            unsynced_bytes: 0,
+            status: None,
+        };
         let mut new = NewObject(Some(draft));
         // So that a disk without room says so before the bytes are sent.
         match new.reserve(length.unwrap_or(0)) {
@@ -117,6 +131,11 @@ impl NewObject {
         let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
         result.map_err(|error| draft.fail(error))?;
         draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        draft.unsynced_bytes += bytes.len() as u64;
+        if draft.unsynced_bytes >= UNSYNCED_BYTES {
+            draft.file.sync_data().map_err(|error| draft.fail(error))?;
+            draft.unsynced_bytes = 0;
+        }
         Ok(())
     }
 
@@ -415,6 +434,18 @@ mod tests {
             panic!("expected an object");
         };
         assert!(object.is_verified());
+    }
+
+    #[test]
+    fn the_seal_of_a_large_object_has_little_to_write() {
+        let (_folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        let piece = vec![1; 5 << 20];
+        for number in 1..=14 {
+            new.write(&piece).unwrap();
+            let expected = if number < 13 { number * (5 << 20) } else { (number - 13) * (5 << 20) };
+            assert_eq!(new.draft().unsynced_bytes, expected);
+        }
     }
 
     #[test]
