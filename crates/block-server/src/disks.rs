@@ -126,11 +126,11 @@ impl Disks {
                 return result;
             }
         }
-        let mut order = self.order(path);
-        if let Some((newest, _)) = self.survey(record, path).await.object {
-            order.retain(|disk| !Arc::ptr_eq(disk, &newest));
-            order.insert(0, newest);
-        }
+        // Others may have an older one, which is not the answer if this disk gives none.
+        let order = match self.survey(record, path).await.object {
+            Some((newest, _)) => vec![newest],
+            None => self.order(path),
+        };
         self.find_in(&order, record, look).await
     }
 
@@ -249,15 +249,16 @@ impl Survey {
         Survey { object, is_folder, has_parent, looks }
     }
 
-    /// The disks that have an older object of the name.
-    pub(crate) fn older(&self) -> Vec<Arc<Disk>> {
+    /// The older objects of the name, and their disks.
+    pub(crate) fn older(&self) -> Vec<(Arc<Disk>, ObjectStatus)> {
         let is_newest = |disk: &Arc<Disk>| {
             self.object.as_ref().is_some_and(|(newest, _)| Arc::ptr_eq(newest, disk))
         };
-        let has_object =
-            |look: &Result<Look, RequestError>| look.as_ref().is_ok_and(|l| l.object.is_some());
-        let older = self.looks.iter().filter(|(disk, look)| has_object(look) && !is_newest(disk));
-        older.map(|(disk, _)| disk.clone()).collect()
+        let older = self.looks.iter().filter(|(disk, _)| !is_newest(disk));
+        let object = |(disk, look): &(Arc<Disk>, Result<Look, RequestError>)| {
+            Some((disk.clone(), look.as_ref().ok()?.object.clone()?))
+        };
+        older.filter_map(object).collect()
     }
 
     /// The error of the first disk that gave one, if any did.

@@ -4,8 +4,9 @@ use crate::conditions;
 use crate::disk::{Disk, ObjectStatus};
 use crate::disks::{Disks, NameLocks};
 use crate::error::RequestError;
+use crate::file_names::{note_time, remove_object, rename, sync_folder};
 use crate::get::add_validators;
-use crate::new_object::{NewObject, note_time, remove_object, rename, sync_folder};
+use crate::new_object::NewObject;
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
 use crate::object_path::ObjectPath;
 use crate::request_record::RequestRecord;
@@ -141,7 +142,7 @@ pub(crate) async fn rename_object(
     let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut source = disks.survey(record, from).await;
     if !source.older().is_empty() {
-        source = disks.set_older_aside(from).await?;
+        source = disks.set_older_aside(from, &locks).await?;
     }
     let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
         if source.is_folder {
@@ -160,7 +161,7 @@ pub(crate) async fn rename_object(
     }
     let mut target = disks.survey(record, &to).await;
     if !target.older().is_empty() {
-        target = disks.set_older_aside(&to).await?;
+        target = disks.set_older_aside(&to, &locks).await?;
     }
     if target.is_folder {
         return refuse(
@@ -182,7 +183,7 @@ pub(crate) async fn rename_object(
         return refuse(StatusCode::CONFLICT, text);
     }
     let absences = disks.absences(&target);
-    let to_disk = target.object.map_or(disk.clone(), |(to_disk, _)| to_disk);
+    let to_disk = target.object.as_ref().map_or(disk.clone(), |(to_disk, _)| to_disk.clone());
     record.set_disk(&to_disk.name);
     let (from, target_path, guards) = (from.clone(), to.clone(), locks.clone());
     let status = match Arc::ptr_eq(&disk, &to_disk) {
@@ -201,7 +202,8 @@ pub(crate) async fn rename_object(
             status
         }
     };
-    disks.look_again(&to, arrivals).await?;
+    disks.absences(&target); // once more: a comparison may have ended before they were noted
+    disks.look_again(&to, arrivals, &locks).await?;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
     add_validators(response.headers_mut(), &status);

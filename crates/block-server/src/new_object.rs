@@ -6,29 +6,24 @@
 use crate::block_sums::SumsWriter;
 use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
+use crate::file_names::rename;
 use crate::identity::random_number;
 use crate::object_path::ObjectPath;
+use crate::object_time::unique_times;
 use crate::own_folder::{free_and_total, make_own_folder, remove};
 use crate::space::Room;
 use hyper::StatusCode;
-use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
-    fallocate, futimens, linkat, openat, renameat, renameat_with, unlinkat, utimensat,
-};
+use rustix::fs::{CWD, FallocateFlags, fallocate, futimens};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
 
 /// After so many bytes a file is put on the disk: little is left to its seal, however long the object.
-const UNSYNCED_BYTES: u64 = 64 << 20;
-const SECOND_NS: u64 = 1_000_000_000;
-const LAST_ACCESS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+const LATE_BYTES: u64 = 64 << 20;
 
 /// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind: a thread
 /// of the disk removes it.
@@ -48,7 +43,7 @@ struct Draft {
     room_bytes: u64,
     bytes: u64,
     /// Bytes that were written since the file system was last told to put all on the disk.
-    unsynced_bytes: u64,
+    late_bytes: u64,
     status: Option<ObjectStatus>,
 }
 
@@ -77,7 +72,7 @@ impl NewObject {
             room,
             room_bytes: 0,
             bytes: 0,
-            unsynced_bytes: 0,
+            late_bytes: 0,
             status: None,
         };
         let mut new = NewObject(Some(draft));
@@ -131,10 +126,10 @@ impl NewObject {
         let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
         result.map_err(|error| draft.fail(error))?;
         draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        draft.unsynced_bytes += bytes.len() as u64;
-        if draft.unsynced_bytes >= UNSYNCED_BYTES {
+        draft.late_bytes += bytes.len() as u64;
+        if draft.late_bytes >= LATE_BYTES {
             draft.file.sync_data().map_err(|error| draft.fail(error))?;
-            draft.unsynced_bytes = 0;
+            draft.late_bytes = 0;
         }
         Ok(())
     }
@@ -206,8 +201,7 @@ impl Draft {
 
     fn try_seal(&mut self) -> io::Result<ObjectStatus> {
         self.file.set_len(self.bytes)?; // frees room that is not used
-        let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
-        futimens(&self.file, &times)?;
+        futimens(&self.file, &unique_times())?;
         self.file.sync_all()?;
         let status = ObjectStatus::of(&self.file.metadata()?);
         self.sums.finish(status.id)?;
@@ -252,124 +246,6 @@ impl Drop for NewObject {
             false => disk.queue.run_later(move || draft.discard()),
         }
     }
-}
-
-/// Give a file on a disk another name, with all that follows from it for one that had it.
-pub(crate) fn rename(
-    disk: &Disk,
-    (from_folder, from): (impl AsFd, &Path),
-    (folder, path): (&OwnedFd, &ObjectPath),
-    replaces: bool,
-) -> Result<(), RequestError> {
-    let fail = |error: Errno| disk.fail(path, error.into());
-    let to = path.name();
-    let old = OldFile::pin(folder, path).map_err(fail)?;
-    let result = match replaces {
-        true => renameat(&from_folder, from, folder, to),
-        false => match renameat_with(&from_folder, from, folder, to, RenameFlags::NOREPLACE) {
-            // File systems that cannot, as NFS, have hard links.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                linkat(&from_folder, from, folder, to, AtFlags::empty())
-                    .and_then(|()| unlinkat(&from_folder, from, AtFlags::empty()))
-            }
-            result => result,
-        },
-    };
-    match result {
-        Err(Errno::EXIST) if !replaces => {
-            let text = format!("{path}: exists already");
-            return Err(RequestError::refuse(StatusCode::PRECONDITION_FAILED, text));
-        }
-        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => {
-            let text = format!("{path}: expected an object or nothing, found a folder");
-            return Err(RequestError::refuse(StatusCode::CONFLICT, text));
-        }
-        result => result.map_err(fail)?,
-    }
-    if let Some(old) = old {
-        old.forget(disk).map_err(|error| disk.fail(path, error))?;
-    }
-    sync_folder(folder).map_err(|error| disk.fail(path, error))
-}
-
-/// Set the time of a file to now: of two objects of one name the one that was named later counts.
-pub(crate) fn note_time(folder: &OwnedFd, path: &ObjectPath) -> io::Result<()> {
-    let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
-    Ok(utimensat(folder, path.name(), &times, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// Take the name of an object, and keep the object in our folder.
-pub(crate) fn set_aside(disk: &Disk, path: &ObjectPath) -> Result<PathBuf, RequestError> {
-    let fail = |error: io::Error| disk.fail(path, error);
-    let place = disk.aside_path(random_number().map_err(fail)?);
-    let folder = disk.open_folder(path)?;
-    let folder = folder.ok_or_else(|| RequestError::NotFound { path: path.to_string() })?;
-    let old = OldFile::pin(&folder, path).map_err(|error| fail(error.into()))?;
-    renameat(&folder, path.name(), CWD, &place).map_err(|error| fail(error.into()))?;
-    sync_folder(&folder).map_err(fail)?;
-    if let Some(status) = old.and_then(|old| old.0.metadata().ok()) {
-        disk.release(status.len());
-    }
-    disk.counts.aside_objects.fetch_add(1, Ordering::Relaxed);
-    Ok(place)
-}
-
-/// Remove a file from a disk, with its checksums.
-pub(crate) fn remove_object(
-    disk: &Disk,
-    folder: &OwnedFd,
-    path: &ObjectPath,
-) -> Result<(), RequestError> {
-    let fail = |error: io::Error| disk.fail(path, error);
-    let old = OldFile::pin(folder, path).map_err(|error| fail(error.into()))?;
-    unlinkat(folder, path.name(), AtFlags::empty()).map_err(|error| fail(error.into()))?;
-    if let Some(old) = old {
-        old.forget(disk).map_err(fail)?;
-    }
-    sync_folder(folder).map_err(fail)
-}
-
-/// Wait until the names in a folder are on the disk.
-pub(crate) fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
-}
-
-/// A file that loses its name. As long as it is open no other gets its inode, and with that its
-/// checksums.
-struct OldFile(File);
-
-impl OldFile {
-    fn pin(folder: &OwnedFd, path: &ObjectPath) -> rustix::io::Result<Option<OldFile>> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(folder, path.name(), flags, Mode::empty()) {
-            Ok(file) => Ok(Some(OldFile(file.into()))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Remove the checksums of a file without names.
-    fn forget(self, disk: &Disk) -> io::Result<()> {
-        let status = self.0.metadata()?;
-        if status.is_file() && status.nlink() == 0 {
-            disk.release(status.len());
-            remove(&disk.sums_path(status.ino()))?;
-        }
-        Ok(())
-    }
-}
-
-/// The time, later than any before: two objects with one inode, one after the other, differ by it.
-fn unique_time() -> Timespec {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let last = LAST.fetch_max(now, Ordering::Relaxed);
-    let time = match now > last {
-        true => now,
-        false => LAST.fetch_add(1, Ordering::Relaxed) + 1,
-    };
-    Timespec { tv_sec: (time / SECOND_NS) as i64, tv_nsec: (time % SECOND_NS) as _ }
 }
 
 #[cfg(test)]
@@ -444,7 +320,7 @@ mod tests {
         for number in 1..=14 {
             new.write(&piece).unwrap();
             let expected = if number < 13 { number * (5 << 20) } else { (number - 13) * (5 << 20) };
-            assert_eq!(new.draft().unsynced_bytes, expected);
+            assert_eq!(new.draft().late_bytes, expected);
         }
     }
 
@@ -478,8 +354,8 @@ mod tests {
         };
         grow(&mut new);
         new.draft().free_beyond(1 << 20).unwrap();
-        let kept = new.draft().file.metadata().unwrap().blocks() * 512;
-        assert!((1 << 20..2 << 20).contains(&kept), "{kept} bytes");
+        let room = new.draft().file.metadata().unwrap().blocks() * 512;
+        assert!((1 << 20..2 << 20).contains(&room), "{room} bytes");
         // What could not be freed is freed by the seal, also of an object as long as its room.
         grow(&mut new);
         new.write(&vec![1; 1 << 20]).unwrap();
