@@ -6,6 +6,7 @@ use crate::disk_queue::{DiskQueue, LONGEST, QueueError, THREADS, WorkTimes};
 use crate::error::RequestError;
 use crate::identity::{Identity, Member};
 use crate::object_path::ObjectPath;
+use crate::object_time::learn_folder_time;
 use crate::own_folder::{
     ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_absence, is_at,
     lock_disk, make_own_folder, object_bytes, own_path, remove,
@@ -220,6 +221,10 @@ impl Disk {
         };
         for name in [NEW, SUMS, ABSENT, ASIDE] {
             make_own_folder(&self.own(name)).map_err(fail)?;
+        }
+        // These changed when names did.
+        for name in [NEW, ABSENT] {
+            learn_folder_time(&fs::metadata(self.own(name)).map_err(fail)?);
         }
         self.remove_leftovers().map_err(fail)?;
         let mut absences = self.read_absences().map_err(fail)?;

@@ -4,6 +4,7 @@ use crate::disk::{Disk, DiskGroup, ObjectStatus};
 use crate::disk_queue::LONGEST;
 use crate::error::RequestError;
 use crate::object_path::ObjectPath;
+use crate::object_time::learn_time;
 use crate::placement;
 use crate::request_record::RequestRecord;
 use crate::rooms::Rooms;
@@ -247,6 +248,13 @@ impl Survey {
             }
         }
         Survey { object, is_folder, has_parent, looks }
+    }
+
+    /// Learn the times of the objects: one that is named now has a later one.
+    pub(crate) fn learn_times(&self) {
+        let looks = self.looks.iter().filter_map(|(_, look)| look.as_ref().ok());
+        let objects = looks.filter_map(|look| look.object.as_ref());
+        objects.for_each(|object| learn_time(object.modified_ns));
     }
 
     /// The older objects of the name, and their disks.

@@ -182,6 +182,8 @@ pub(crate) async fn rename_object(
         let text = format!("{to}: expected its folder; make it first (MKCOL)");
         return refuse(StatusCode::CONFLICT, text);
     }
+    source.learn_times();
+    target.learn_times();
     let absences = disks.absences(&target);
     let to_disk = target.object.as_ref().map_or(disk.clone(), |(to_disk, _)| to_disk.clone());
     record.set_disk(&to_disk.name);

@@ -44,7 +44,7 @@ struct Draft {
     bytes: u64,
     /// Bytes that were written since the file system was last told to put all on the disk.
     late_bytes: u64,
-    status: Option<ObjectStatus>,
+    is_sealed: bool,
 }
 
 impl NewObject {
@@ -73,7 +73,7 @@ impl NewObject {
             room_bytes: 0,
             bytes: 0,
             late_bytes: 0,
-            status: None,
+            is_sealed: false,
         };
         let mut new = NewObject(Some(draft));
         // So that a disk without room says so before the bytes are sent.
@@ -137,19 +137,21 @@ impl NewObject {
     /// Wait until all is on the disk, and put the checksums in their place.
     pub(crate) fn seal(&mut self) -> Result<(), RequestError> {
         let draft = self.draft();
-        draft.status = Some(draft.try_seal().map_err(|error| draft.fail(error))?);
+        draft.try_seal().map_err(|error| draft.fail(error))?;
+        draft.is_sealed = true;
         Ok(())
     }
 
-    /// Give it its name. Sealed objects only; `replaces`: whether an object of that name may be.
+    /// Give it its name, which must be locked, and the time of now. Sealed objects only; `replaces`: whether an object of that name may be.
     ///
     /// # Errors
     /// With status 412 if there is one and it may not.
     pub(crate) fn name(mut self, replaces: bool) -> Result<ObjectStatus, RequestError> {
         let draft = self.draft();
-        let Some(status) = draft.status.clone() else {
+        if !draft.is_sealed {
             return Err(draft.fail(io::Error::other("it is not sealed")));
-        };
+        }
+        let status = draft.set_time().map_err(|error| draft.fail(error))?;
         let folder = draft.disk.make_folder(&draft.path, draft.path.folder())?;
         let from = draft.paths[0].as_path();
         let result = rename(&draft.disk, (CWD, from), (&folder, &draft.path), replaces);
@@ -199,9 +201,8 @@ impl Draft {
         self.file.set_len(place)
     }
 
-    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
+    fn try_seal(&mut self) -> io::Result<()> {
         self.file.set_len(self.bytes)?; // frees room that is not used
-        futimens(&self.file, &unique_times())?;
         self.file.sync_all()?;
         let status = ObjectStatus::of(&self.file.metadata()?);
         self.sums.finish(status.id)?;
@@ -209,8 +210,14 @@ impl Draft {
         let folder = place.parent().unwrap_or(Path::new("/"));
         make_own_folder(folder)?;
         fs::rename(&self.paths[1], &place)?;
-        File::open(folder)?.sync_all()?;
-        Ok(status)
+        File::open(folder)?.sync_all()
+    }
+
+    /// Give it the time at which it gets its name: of two of one name the later counts.
+    fn set_time(&self) -> io::Result<ObjectStatus> {
+        futimens(&self.file, &unique_times())?;
+        self.file.sync_all()?;
+        Ok(ObjectStatus::of(&self.file.metadata()?))
     }
 
     fn fail(&self, error: io::Error) -> RequestError {
@@ -251,9 +258,11 @@ impl Drop for NewObject {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disks::{Survey, look};
     use crate::object_file::{ObjectFile, Target};
     use crate::start::disks;
     use std::sync::mpsc::channel;
+    use std::time::{Duration, SystemTime};
     use tempfile::TempDir;
 
     fn disk() -> (TempDir, Arc<Disk>) {
@@ -339,6 +348,29 @@ mod tests {
         let status = fs::metadata(folder.path().join("a")).unwrap();
         assert_eq!(status.len(), 7);
         assert!(status.blocks() * 512 < 1 << 20, "{} blocks", status.blocks());
+    }
+
+    #[test]
+    fn an_object_is_newer_than_all_before_also_if_the_clock_was_set_back() {
+        let (folder, disk) = disk();
+        let name = |disk: &Arc<Disk>| {
+            let mut new = NewObject::create(disk, &path(), None).unwrap();
+            new.seal().unwrap();
+            new.name(true).unwrap().modified()
+        };
+        name(&disk);
+        drop(disk);
+        // As if the disk was used by a server whose clock was an hour fast.
+        let time = SystemTime::now() + Duration::from_secs(3600);
+        File::open(folder.path().join(".swathe/new")).unwrap().set_modified(time).unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        assert!(name(&disks.all[0]) > time);
+        // Or the object came from elsewhere.
+        let time = time + Duration::from_secs(3600);
+        File::open(folder.path().join("a")).unwrap().set_modified(time).unwrap();
+        let look = look(&disks.all[0], &path());
+        Survey::of(vec![(disks.all[0].clone(), look)]).learn_times();
+        assert!(name(&disks.all[0]) > time);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Times of objects: of two of one name the one of the later time counts.
 
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,6 +10,24 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The latest time that an object was given, or that was seen on a disk, in nanoseconds.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// The time of a folder is that of the last tick of the clock: so much earlier at most.
+const TICK_NS: i128 = 10_000_000;
+
+/// Learn the time of an object: those that are named from now on have later ones, also if the clock
+/// was set back.
+pub(crate) fn learn_time(modified_ns: i128) {
+    // Times that no clock has, as of a damaged file, say nothing.
+    if let Ok(time) = i64::try_from(modified_ns) {
+        LAST.fetch_max(time.max(0) as u64, Ordering::Relaxed);
+    }
+}
+
+/// Learn when a folder changed last.
+pub(crate) fn learn_folder_time(folder: &Metadata) {
+    let ns = i128::from(folder.mtime()) * i128::from(SECOND_NS) + i128::from(folder.mtime_nsec());
+    learn_time(ns + TICK_NS);
+}
 
 /// The times of a file that is named now.
 pub(crate) fn unique_times() -> Timestamps {

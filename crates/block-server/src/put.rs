@@ -242,6 +242,7 @@ async fn commit(
         return Err(RequestError::refuse(StatusCode::CONFLICT, text));
     }
     let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
+    survey.learn_times();
     let absences = disks.absences(&survey);
     let name_locks = locks.clone();
     let name = move |disk: &Arc<Disk>| {
