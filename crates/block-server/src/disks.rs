@@ -301,7 +301,9 @@ pub(crate) fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::new_object::NewObject;
     use crate::start::disks;
+    use hyper::Method;
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
         let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -324,5 +326,29 @@ mod tests {
             drop(locks);
             disks.lock_within(limit, &[&first]).await.unwrap();
         });
+    }
+
+    #[test]
+    fn an_older_object_is_no_answer_while_the_newest_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| folder.path().join(name));
+        paths.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+        let disks = disks(&paths, &[], None).unwrap();
+        let path = ObjectPath::parse("/m").unwrap();
+        let order = disks.order(&path);
+        for disk in &order {
+            let mut object = NewObject::create(disk, &path, None).unwrap();
+            object.seal().unwrap();
+            object.name(true).unwrap();
+        }
+        disks.has_notes.store(true, Ordering::Release);
+        let newest = order[1].name.clone();
+        let look = move |disk: &Arc<Disk>| match disk.name == newest {
+            true => Err(RequestError::DiskBusy { disk: disk.name.clone(), why: "busy".into() }),
+            false => Ok(Some(())),
+        };
+        let record = RequestRecord::start(&Arc::default(), &Method::GET, "/m", None, None);
+        let error = block_on(disks.find(&record, &path, look)).unwrap_err();
+        assert!(error.is_absence(), "{error}");
     }
 }
