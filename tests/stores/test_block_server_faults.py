@@ -34,11 +34,11 @@ def disks(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def values(client: httpx.Client) -> dict[str, int]:
+def values(client: httpx.Client) -> dict[str, float]:
     """Return the metrics."""
     lines = client.get("/metrics").text.splitlines()
     pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
-    return {name: int(value) for name, value in pairs}
+    return {name: float(value) for name, value in pairs}
 
 
 def wait_until(test: Callable[[], bool]) -> None:
@@ -315,20 +315,41 @@ def test_late_work_keeps_the_lock_of_its_name(disks: list[Path], tmp_path: Path)
         assert client.get("/a").content == b"first"
 
 
-def test_a_folder_that_may_not_be_read_is_no_missing_disk(tmp_path: Path) -> None:
-    """As lost+found, for a server that is not root."""
-    disk = tmp_path / "disk"
+def make_secret_folder(disk: Path) -> None:
+    """Make a folder as lost+found, for a server that is not root."""
     (disk / "lost+found").mkdir(parents=True)
     (disk / "lost+found").chmod(0)
     if os.geteuid() == 0:
         os.chown(disk / "lost+found", 65534, 65534)
 
-    def drop_rights() -> None:
-        libc = ctypes.CDLL(None)
-        drop, rights = 24, (1, 2)  # PR_CAPBSET_DROP: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        for right in rights:
-            libc.prctl(drop, right, 0, 0, 0)
 
+def drop_rights() -> None:
+    """Read and search only what others may, from the next command on."""
+    libc = ctypes.CDLL(None)
+    drop, rights = 24, (1, 2)  # PR_CAPBSET_DROP: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    for right in rights:
+        libc.prctl(drop, right, 0, 0, 0)
+
+
+def test_a_folder_that_may_not_be_read_ends_no_comparison(disks: list[Path]) -> None:
+    for disk in disks:
+        make_secret_folder(disk)
+    names = [f"n{number}" for number in range(20)]
+    put_all(disks[1:], names, b"first")
+    away = disks[1].with_name("away")
+    with block_server(*disks, prepare=drop_rights) as server, client_of(server) as client:
+        disks[1].rename(away)
+        names = [n for n in names if client.put(f"/{n}", content=b"second").status_code == 201]
+        assert names
+        away.rename(disks[1])
+        wait_until(lambda: values(client)["swathe_server_names_consistent"] == 1)
+        wait_until(lambda: not any((disks[1] / name).exists() for name in names))
+        assert {client.get(f"/{name}").content for name in names} == {b"second"}
+
+
+def test_a_folder_that_may_not_be_read_is_no_missing_disk(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    make_secret_folder(disk)
     options = ("--max-bytes", "1000000")
     with (
         block_server(disk, options=options, prepare=drop_rights) as server,

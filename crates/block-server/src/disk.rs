@@ -6,13 +6,14 @@ use crate::disk_queue::{DiskQueue, LONGEST, QueueError, THREADS, WorkTimes};
 use crate::error::RequestError;
 use crate::identity::{Identity, Member};
 use crate::object_path::ObjectPath;
+use crate::object_time::learn_folder_time;
 use crate::own_folder::{
-    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, is_absence, is_at, lock_disk,
-    make_own_folder, object_bytes, own_path, remove,
+    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_absence, is_at,
+    lock_disk, make_own_folder, object_bytes, own_path, remove,
 };
 use crate::request_record::RequestRecord;
 use rustix::fs::OFlags;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -221,6 +222,10 @@ impl Disk {
         for name in [NEW, SUMS, ABSENT, ASIDE] {
             make_own_folder(&self.own(name)).map_err(fail)?;
         }
+        // These changed when names did.
+        for name in [NEW, ABSENT] {
+            learn_folder_time(&fs::metadata(self.own(name)).map_err(fail)?);
+        }
         self.remove_leftovers().map_err(fail)?;
         let mut absences = self.read_absences().map_err(fail)?;
         let members = &self.group.members;
@@ -229,7 +234,7 @@ impl Disk {
             let is_new = |id: &u64| identity.members.iter().all(|member| member.id != *id);
             let ids: Vec<u64> = members.iter().map(|member| member.id).filter(is_new).collect();
             self.write_absences(&ids).map_err(fail)?;
-            absences.extend(ids);
+            absences.extend(ids.into_iter().map(|id| (id, 0)));
             let identity = Identity { id: expected, members: members.clone() };
             identity.write(&self.own(IDENTITY)).map_err(fail)?;
         }
@@ -240,13 +245,13 @@ impl Disk {
         Ok(Presence { device: status.dev(), inode: status.ino(), absences, _lock: lock })
     }
 
-    fn read_absences(&self) -> io::Result<BTreeSet<u64>> {
-        let mut ids = BTreeSet::new();
+    fn read_absences(&self) -> io::Result<BTreeMap<u64, u64>> {
+        let mut absences = BTreeMap::new();
         for entry in fs::read_dir(self.own(ABSENT))? {
-            let name = entry?.file_name();
-            ids.extend(u64::from_str_radix(&name.to_string_lossy(), 16));
+            let id = u64::from_str_radix(&entry?.file_name().to_string_lossy(), 16);
+            absences.extend(id.map(|id| (id, 0)));
         }
-        Ok(ids)
+        Ok(absences)
     }
 
     fn write_absences(&self, ids: &[u64]) -> io::Result<()> {
@@ -261,37 +266,44 @@ impl Disk {
     /// they are back.
     pub(crate) fn note_absences(&self, ids: &[u64]) -> Result<(), RequestError> {
         self.change_absences(|absences| {
-            let ids: Vec<u64> = ids.iter().copied().filter(|id| !absences.contains(id)).collect();
-            if !ids.is_empty() {
-                self.write_absences(&ids)?;
-                absences.extend(ids);
+            let is_new = |id: &u64| !absences.contains_key(id);
+            let new_ids: Vec<u64> = ids.iter().copied().filter(is_new).collect();
+            if !new_ids.is_empty() {
+                self.write_absences(&new_ids)?;
+            }
+            ids.iter().for_each(|&id| *absences.entry(id).or_default() += 1);
+            Ok(())
+        })
+    }
+
+    /// Note that a disk which was absent was compared with this one. `notes`: of it, before the
+    /// comparison; if there are more, it was absent again. Whether it is forgotten.
+    pub(crate) fn forget_absence(&self, id: u64, notes: u64) -> Result<bool, RequestError> {
+        let mut is_over = true;
+        self.change_absences(|absences| {
+            is_over = absences.get(&id).is_none_or(|&now| now == notes);
+            if is_over {
+                remove(&self.own(ABSENT).join(format!("{id:016x}")))?;
+                absences.remove(&id);
             }
             Ok(())
-        })
+        })?;
+        Ok(is_over)
     }
 
-    /// Note that a disk which was absent was compared with this one.
-    pub(crate) fn forget_absence(&self, id: u64) -> Result<(), RequestError> {
+    /// The disks that were absent while names on this one changed, and how often that was noted.
+    pub(crate) fn absences(&self) -> Result<Vec<(u64, u64)>, RequestError> {
+        let mut notes = Vec::new();
         self.change_absences(|absences| {
-            remove(&self.own(ABSENT).join(format!("{id:016x}")))?;
-            absences.remove(&id);
-            Ok(())
-        })
-    }
-
-    /// The disks that were absent while names on this one changed.
-    pub(crate) fn absences(&self) -> Result<Vec<u64>, RequestError> {
-        let mut ids = Vec::new();
-        self.change_absences(|absences| {
-            ids.extend(absences.iter());
+            notes.extend(absences.iter().map(|(&id, &notes)| (id, notes)));
             Ok(())
         })?;
-        Ok(ids)
+        Ok(notes)
     }
 
     fn change_absences(
         &self,
-        change: impl FnOnce(&mut BTreeSet<u64>) -> io::Result<()>,
+        change: impl FnOnce(&mut BTreeMap<u64, u64>) -> io::Result<()>,
     ) -> Result<(), RequestError> {
         self.check_present()?;
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
@@ -329,8 +341,8 @@ impl Disk {
     }
 
     /// A path for an object that is set aside.
-    pub(crate) fn aside_path(&self, number: u64) -> PathBuf {
-        self.own(ASIDE).join(format!("{number:016x}"))
+    pub(crate) fn aside_path(&self, number: u64, path: &ObjectPath) -> PathBuf {
+        self.own(ASIDE).join(aside_name(number, path))
     }
 
     /// The path of the checksums of a file.

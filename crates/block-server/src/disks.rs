@@ -1,12 +1,15 @@
 //! All disks of a server: where an object is, and where a new one goes.
 
 use crate::disk::{Disk, DiskGroup, ObjectStatus};
+use crate::disk_queue::LONGEST;
 use crate::error::RequestError;
 use crate::object_path::ObjectPath;
+use crate::object_time::learn_time;
 use crate::placement;
 use crate::request_record::RequestRecord;
 use crate::rooms::Rooms;
 use futures_util::future::join_all;
+use hyper::StatusCode;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::sync::Arc;
@@ -14,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+use tokio::time::timeout;
 
 /// Locks of names: as many as hardly ever two names meet at one.
 const LOCKS: usize = 1024;
@@ -123,11 +127,11 @@ impl Disks {
                 return result;
             }
         }
-        let mut order = self.order(path);
-        if let Some((newest, _)) = self.survey(record, path).await.object {
-            order.retain(|disk| !Arc::ptr_eq(disk, &newest));
-            order.insert(0, newest);
-        }
+        // Others may have an older one, which is not the answer if this disk gives none.
+        let order = match self.survey(record, path).await.object {
+            Some((newest, _)) => vec![newest],
+            None => self.order(path),
+        };
         self.find_in(&order, record, look).await
     }
 
@@ -189,7 +193,19 @@ impl Disks {
     }
 
     /// The locks of names, until they are dropped.
-    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> NameLocks {
+    ///
+    /// # Errors
+    /// With status 503 if work that has one does not end in time: a disk that hangs holds up nobody
+    /// for ever.
+    pub(crate) async fn lock(&self, paths: &[&ObjectPath]) -> Result<NameLocks, RequestError> {
+        self.lock_within(LONGEST, paths).await
+    }
+
+    async fn lock_within(
+        &self,
+        limit: Duration,
+        paths: &[&ObjectPath],
+    ) -> Result<NameLocks, RequestError> {
         let number = |path: &&ObjectPath| {
             let sum = crc32fast::hash(path.as_path().as_os_str().as_encoded_bytes());
             sum as usize % LOCKS
@@ -198,11 +214,23 @@ impl Disks {
         // In one order, so that no two requests wait for each other.
         numbers.sort();
         numbers.dedup();
-        let mut guards = Vec::new();
-        for number in numbers {
-            guards.push(self.locks[number].clone().lock_owned().await);
-        }
-        Arc::new(guards)
+        let wait = async {
+            let mut guards = Vec::new();
+            for number in numbers {
+                guards.push(self.locks[number].clone().lock_owned().await);
+            }
+            Arc::new(guards)
+        };
+        timeout(limit, wait).await.map_err(|_| {
+            let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
+            let text = format!(
+                "{}: a change of this name, or of one with the same lock, did not end in {} s; come \
+                 again",
+                names.join(", "),
+                limit.as_secs()
+            );
+            RequestError::refuse(StatusCode::SERVICE_UNAVAILABLE, text)
+        })
     }
 }
 
@@ -222,15 +250,23 @@ impl Survey {
         Survey { object, is_folder, has_parent, looks }
     }
 
-    /// The disks that have an older object of the name.
-    pub(crate) fn older(&self) -> Vec<Arc<Disk>> {
+    /// Learn the times of the objects: one that is named now has a later one.
+    pub(crate) fn learn_times(&self) {
+        let looks = self.looks.iter().filter_map(|(_, look)| look.as_ref().ok());
+        let objects = looks.filter_map(|look| look.object.as_ref());
+        objects.for_each(|object| learn_time(object.modified_ns));
+    }
+
+    /// The older objects of the name, and their disks.
+    pub(crate) fn older(&self) -> Vec<(Arc<Disk>, ObjectStatus)> {
         let is_newest = |disk: &Arc<Disk>| {
             self.object.as_ref().is_some_and(|(newest, _)| Arc::ptr_eq(newest, disk))
         };
-        let has_object =
-            |look: &Result<Look, RequestError>| look.as_ref().is_ok_and(|l| l.object.is_some());
-        let older = self.looks.iter().filter(|(disk, look)| has_object(look) && !is_newest(disk));
-        older.map(|(disk, _)| disk.clone()).collect()
+        let older = self.looks.iter().filter(|(disk, _)| !is_newest(disk));
+        let object = |(disk, look): &(Arc<Disk>, Result<Look, RequestError>)| {
+            Some((disk.clone(), look.as_ref().ok()?.object.clone()?))
+        };
+        older.filter_map(object).collect()
     }
 
     /// The error of the first disk that gave one, if any did.
@@ -260,4 +296,59 @@ pub(crate) fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestE
         look.object = status.is_file().then(|| ObjectStatus::of(&status));
     }
     Ok(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::new_object::NewObject;
+    use crate::start::disks;
+    use hyper::Method;
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn nobody_waits_for_ever_for_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        let path = |text| ObjectPath::parse(text).unwrap();
+        let (first, second, limit) = (path("/a"), path("/b"), Duration::from_millis(20));
+        block_on(async {
+            let locks = disks.lock(&[&first]).await.unwrap();
+            let error = disks.lock_within(limit, &[&first, &second]).await.unwrap_err();
+            assert_eq!(error.status().as_u16(), 503);
+            assert!(error.to_string().contains("/a, /b: "), "{error}");
+            // The refusal holds no lock.
+            disks.lock_within(limit, &[&second]).await.unwrap();
+            drop(locks);
+            disks.lock_within(limit, &[&first]).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn an_older_object_is_no_answer_while_the_newest_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| folder.path().join(name));
+        paths.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+        let disks = disks(&paths, &[], None).unwrap();
+        let path = ObjectPath::parse("/m").unwrap();
+        let order = disks.order(&path);
+        for disk in &order {
+            let mut object = NewObject::create(disk, &path, None).unwrap();
+            object.seal().unwrap();
+            object.name(true).unwrap();
+        }
+        disks.has_notes.store(true, Ordering::Release);
+        let newest = order[1].name.clone();
+        let look = move |disk: &Arc<Disk>| match disk.name == newest {
+            true => Err(RequestError::DiskBusy { disk: disk.name.clone(), why: "busy".into() }),
+            false => Ok(Some(())),
+        };
+        let record = RequestRecord::start(&Arc::default(), &Method::GET, "/m", None, None);
+        let error = block_on(disks.find(&record, &path, look)).unwrap_err();
+        assert!(error.is_absence(), "{error}");
+    }
 }

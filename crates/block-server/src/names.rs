@@ -4,8 +4,9 @@ use crate::conditions;
 use crate::disk::{Disk, ObjectStatus};
 use crate::disks::{Disks, NameLocks};
 use crate::error::RequestError;
+use crate::file_names::{note_time, remove_object, rename, sync_folder};
 use crate::get::add_validators;
-use crate::new_object::{NewObject, note_time, remove_object, rename, sync_folder};
+use crate::new_object::NewObject;
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
 use crate::object_path::ObjectPath;
 use crate::request_record::RequestRecord;
@@ -30,7 +31,7 @@ pub(crate) async fn delete(
     if path.is_root() {
         return Err(RequestError::refuse(StatusCode::FORBIDDEN, "/: the root cannot be removed"));
     }
-    let locks = disks.lock(&[path]).await;
+    let locks = disks.lock(&[path]).await?;
     let mut survey = disks.survey(record, path).await;
     let is_object = survey.object.is_some() && !path.names_folder;
     // A disk that is missing may have it, or another of the name. What is being written has no
@@ -87,7 +88,7 @@ pub(crate) async fn make_folder(
     if path.is_part {
         return Err(RequestError::NotFound { path: path.to_string() });
     }
-    let _locks = disks.lock(&[path]).await;
+    let _locks = disks.lock(&[path]).await?;
     let mut survey = disks.survey(record, path).await;
     if survey.is_folder || survey.object.is_some() {
         let text = format!("{path}: exists already");
@@ -137,11 +138,11 @@ pub(crate) async fn rename_object(
         Some(b"F") => false,
         Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
     };
-    let locks = disks.lock(&[from, &to]).await;
+    let locks = disks.lock(&[from, &to]).await?;
     let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut source = disks.survey(record, from).await;
     if !source.older().is_empty() {
-        source = disks.set_older_aside(from).await?;
+        source = disks.set_older_aside(from, &locks).await?;
     }
     let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
         if source.is_folder {
@@ -160,7 +161,7 @@ pub(crate) async fn rename_object(
     }
     let mut target = disks.survey(record, &to).await;
     if !target.older().is_empty() {
-        target = disks.set_older_aside(&to).await?;
+        target = disks.set_older_aside(&to, &locks).await?;
     }
     if target.is_folder {
         return refuse(
@@ -181,8 +182,10 @@ pub(crate) async fn rename_object(
         let text = format!("{to}: expected its folder; make it first (MKCOL)");
         return refuse(StatusCode::CONFLICT, text);
     }
+    source.learn_times();
+    target.learn_times();
     let absences = disks.absences(&target);
-    let to_disk = target.object.map_or(disk.clone(), |(to_disk, _)| to_disk);
+    let to_disk = target.object.as_ref().map_or(disk.clone(), |(to_disk, _)| to_disk.clone());
     record.set_disk(&to_disk.name);
     let (from, target_path, guards) = (from.clone(), to.clone(), locks.clone());
     let status = match Arc::ptr_eq(&disk, &to_disk) {
@@ -201,7 +204,8 @@ pub(crate) async fn rename_object(
             status
         }
     };
-    disks.look_again(&to, arrivals).await?;
+    disks.absences(&target); // once more: a comparison may have ended before they were noted
+    disks.look_again(&to, arrivals, &locks).await?;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
     add_validators(response.headers_mut(), &status);

@@ -6,27 +6,24 @@
 use crate::block_sums::SumsWriter;
 use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
+use crate::file_names::rename;
 use crate::identity::random_number;
 use crate::object_path::ObjectPath;
-use crate::own_folder::{make_own_folder, remove};
+use crate::object_time::unique_times;
+use crate::own_folder::{free_and_total, make_own_folder, remove};
 use crate::space::Room;
 use hyper::StatusCode;
-use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
-    fallocate, futimens, linkat, openat, renameat, renameat_with, unlinkat, utimensat,
-};
+use rustix::fs::{CWD, FallocateFlags, fallocate, futimens};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
 
-const SECOND_NS: u64 = 1_000_000_000;
-const LAST_ACCESS: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+/// After so many bytes a file is put on the disk: little is left to its seal, however long the object.
+const LATE_BYTES: u64 = 64 << 20;
 
 /// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind: a thread
 /// of the disk removes it.
@@ -45,7 +42,9 @@ struct Draft {
     /// Bytes that the file system keeps for it.
     room_bytes: u64,
     bytes: u64,
-    status: Option<ObjectStatus>,
+    /// Bytes that were written since the file system was last told to put all on the disk.
+    late_bytes: u64,
+    is_sealed: bool,
 }
 
 impl NewObject {
@@ -64,8 +63,18 @@ impl NewObject {
         let sums = File::create_new(&paths[1]).inspect_err(|_| drop(remove(&paths[0])));
         let sums = SumsWriter::new(sums.map_err(fail)?);
         let (disk, path) = (disk.clone(), path.clone());
-        let (room_bytes, bytes, status) = (0, 0, None);
-        let draft = Draft { disk, path, file, sums, paths, room, room_bytes, bytes, status };
+        let draft = Draft {
+            disk,
+            path,
+            file,
+            sums,
+            paths,
+            room,
+            room_bytes: 0,
+            bytes: 0,
+            late_bytes: 0,
+            is_sealed: false,
+        };
         let mut new = NewObject(Some(draft));
         // So that a disk without room says so before the bytes are sent.
         match new.reserve(length.unwrap_or(0)) {
@@ -84,35 +93,19 @@ impl NewObject {
         self.0.as_ref().map(|draft| &draft.disk)
     }
 
-    /// Have the file system keep room for `bytes` bytes in all.
+    /// Have the file system keep room for `bytes` bytes in all. If it cannot, what was kept before
+    /// stays.
     ///
     /// # Errors
     /// [`RequestError::DiskFull`]; with status 501 if the file system cannot.
     pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), RequestError> {
         let draft = self.draft();
-        let start = draft.room_bytes;
-        if bytes <= start {
+        if bytes <= draft.room_bytes {
             return Ok(());
         }
+        let bytes_before = draft.room.bytes();
         draft.room.grow_to(bytes)?;
-        let more = bytes - start;
-        match fallocate(&draft.file, FallocateFlags::KEEP_SIZE, start, more) {
-            Ok(()) => {
-                draft.room_bytes = bytes;
-                Ok(())
-            }
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let text = format!("disk {}: its file system cannot reserve room", draft.disk.name);
-                Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
-            }
-            Err(error) => {
-                // Some file systems keep what they could reserve. What cannot be freed now is with
-                // the file.
-                let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                let _ = fallocate(&draft.file, punch, start, more);
-                Err(draft.fail(error.into()))
-            }
-        }
+        draft.grow_file_room(bytes).inspect_err(|_| draft.room.shrink_to(bytes_before))
     }
 
     /// Bytes that are reserved for it.
@@ -133,25 +126,32 @@ impl NewObject {
         let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
         result.map_err(|error| draft.fail(error))?;
         draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        draft.late_bytes += bytes.len() as u64;
+        if draft.late_bytes >= LATE_BYTES {
+            draft.file.sync_data().map_err(|error| draft.fail(error))?;
+            draft.late_bytes = 0;
+        }
         Ok(())
     }
 
     /// Wait until all is on the disk, and put the checksums in their place.
     pub(crate) fn seal(&mut self) -> Result<(), RequestError> {
         let draft = self.draft();
-        draft.status = Some(draft.try_seal().map_err(|error| draft.fail(error))?);
+        draft.try_seal().map_err(|error| draft.fail(error))?;
+        draft.is_sealed = true;
         Ok(())
     }
 
-    /// Give it its name. Sealed objects only; `replaces`: whether an object of that name may be.
+    /// Give it its name, which must be locked, and the time of now. Sealed objects only; `replaces`: whether an object of that name may be.
     ///
     /// # Errors
     /// With status 412 if there is one and it may not.
     pub(crate) fn name(mut self, replaces: bool) -> Result<ObjectStatus, RequestError> {
         let draft = self.draft();
-        let Some(status) = draft.status.clone() else {
+        if !draft.is_sealed {
             return Err(draft.fail(io::Error::other("it is not sealed")));
-        };
+        }
+        let status = draft.set_time().map_err(|error| draft.fail(error))?;
         let folder = draft.disk.make_folder(&draft.path, draft.path.folder())?;
         let from = draft.paths[0].as_path();
         let result = rename(&draft.disk, (CWD, from), (&folder, &draft.path), replaces);
@@ -167,12 +167,42 @@ impl NewObject {
 }
 
 impl Draft {
-    fn try_seal(&mut self) -> io::Result<ObjectStatus> {
-        if self.room_bytes > self.bytes {
-            self.file.set_len(self.bytes)?; // frees the rest
+    fn grow_file_room(&mut self, bytes: u64) -> Result<(), RequestError> {
+        let start = self.room_bytes;
+        let more = bytes - start;
+        // Some file systems would fill themselves before they say that it is too much.
+        let (free, _) = free_and_total(&self.disk.member.path).unwrap_or((u64::MAX, 0));
+        if more > free {
+            let why = format!("{more} more bytes are needed, {free} are free");
+            return Err(RequestError::DiskFull { disk: self.disk.name.clone(), why });
         }
-        let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
-        futimens(&self.file, &times)?;
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, start, more) {
+            Ok(()) => {
+                self.room_bytes = bytes;
+                Ok(())
+            }
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let text = format!("disk {}: its file system cannot reserve room", self.disk.name);
+                Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
+            }
+            Err(error) => {
+                // Some file systems keep what they could reserve. What cannot be freed now is freed
+                // by the seal, or with the file.
+                let _ = self.free_beyond(start.max(self.bytes));
+                Err(self.fail(error.into()))
+            }
+        }
+    }
+
+    /// Free what the file system keeps beyond a place. The file ends there until it is sealed.
+    fn free_beyond(&self, place: u64) -> io::Result<()> {
+        self.file.set_len(place)?;
+        // Of a file that grows none is freed; of one that ends there already it is.
+        self.file.set_len(place)
+    }
+
+    fn try_seal(&mut self) -> io::Result<()> {
+        self.file.set_len(self.bytes)?; // frees room that is not used
         self.file.sync_all()?;
         let status = ObjectStatus::of(&self.file.metadata()?);
         self.sums.finish(status.id)?;
@@ -180,8 +210,14 @@ impl Draft {
         let folder = place.parent().unwrap_or(Path::new("/"));
         make_own_folder(folder)?;
         fs::rename(&self.paths[1], &place)?;
-        File::open(folder)?.sync_all()?;
-        Ok(status)
+        File::open(folder)?.sync_all()
+    }
+
+    /// Give it the time at which it gets its name: of two of one name the later counts.
+    fn set_time(&self) -> io::Result<ObjectStatus> {
+        futimens(&self.file, &unique_times())?;
+        self.file.sync_all()?;
+        Ok(ObjectStatus::of(&self.file.metadata()?))
     }
 
     fn fail(&self, error: io::Error) -> RequestError {
@@ -219,130 +255,14 @@ impl Drop for NewObject {
     }
 }
 
-/// Give a file on a disk another name, with all that follows from it for one that had it.
-pub(crate) fn rename(
-    disk: &Disk,
-    (from_folder, from): (impl AsFd, &Path),
-    (folder, path): (&OwnedFd, &ObjectPath),
-    replaces: bool,
-) -> Result<(), RequestError> {
-    let fail = |error: Errno| disk.fail(path, error.into());
-    let to = path.name();
-    let old = OldFile::pin(folder, path).map_err(fail)?;
-    let result = match replaces {
-        true => renameat(&from_folder, from, folder, to),
-        false => match renameat_with(&from_folder, from, folder, to, RenameFlags::NOREPLACE) {
-            // File systems that cannot, as NFS, have hard links.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                linkat(&from_folder, from, folder, to, AtFlags::empty())
-                    .and_then(|()| unlinkat(&from_folder, from, AtFlags::empty()))
-            }
-            result => result,
-        },
-    };
-    match result {
-        Err(Errno::EXIST) if !replaces => {
-            let text = format!("{path}: exists already");
-            return Err(RequestError::refuse(StatusCode::PRECONDITION_FAILED, text));
-        }
-        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => {
-            let text = format!("{path}: expected an object or nothing, found a folder");
-            return Err(RequestError::refuse(StatusCode::CONFLICT, text));
-        }
-        result => result.map_err(fail)?,
-    }
-    if let Some(old) = old {
-        old.forget(disk).map_err(|error| disk.fail(path, error))?;
-    }
-    sync_folder(folder).map_err(|error| disk.fail(path, error))
-}
-
-/// Set the time of a file to now: of two objects of one name the one that was named later counts.
-pub(crate) fn note_time(folder: &OwnedFd, path: &ObjectPath) -> io::Result<()> {
-    let times = Timestamps { last_access: LAST_ACCESS, last_modification: unique_time() };
-    Ok(utimensat(folder, path.name(), &times, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// Take the name of an object, and keep the object in our folder.
-pub(crate) fn set_aside(disk: &Disk, path: &ObjectPath) -> Result<PathBuf, RequestError> {
-    let fail = |error: io::Error| disk.fail(path, error);
-    let place = disk.aside_path(random_number().map_err(fail)?);
-    let folder = disk.open_folder(path)?;
-    let folder = folder.ok_or_else(|| RequestError::NotFound { path: path.to_string() })?;
-    let old = OldFile::pin(&folder, path).map_err(|error| fail(error.into()))?;
-    renameat(&folder, path.name(), CWD, &place).map_err(|error| fail(error.into()))?;
-    sync_folder(&folder).map_err(fail)?;
-    if let Some(status) = old.and_then(|old| old.0.metadata().ok()) {
-        disk.release(status.len());
-    }
-    disk.counts.aside_objects.fetch_add(1, Ordering::Relaxed);
-    Ok(place)
-}
-
-/// Remove a file from a disk, with its checksums.
-pub(crate) fn remove_object(
-    disk: &Disk,
-    folder: &OwnedFd,
-    path: &ObjectPath,
-) -> Result<(), RequestError> {
-    let fail = |error: io::Error| disk.fail(path, error);
-    let old = OldFile::pin(folder, path).map_err(|error| fail(error.into()))?;
-    unlinkat(folder, path.name(), AtFlags::empty()).map_err(|error| fail(error.into()))?;
-    if let Some(old) = old {
-        old.forget(disk).map_err(fail)?;
-    }
-    sync_folder(folder).map_err(fail)
-}
-
-/// Wait until the names in a folder are on the disk.
-pub(crate) fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
-}
-
-/// A file that loses its name. As long as it is open no other gets its inode, and with that its
-/// checksums.
-struct OldFile(File);
-
-impl OldFile {
-    fn pin(folder: &OwnedFd, path: &ObjectPath) -> rustix::io::Result<Option<OldFile>> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(folder, path.name(), flags, Mode::empty()) {
-            Ok(file) => Ok(Some(OldFile(file.into()))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Remove the checksums of a file without names.
-    fn forget(self, disk: &Disk) -> io::Result<()> {
-        let status = self.0.metadata()?;
-        if status.is_file() && status.nlink() == 0 {
-            disk.release(status.len());
-            remove(&disk.sums_path(status.ino()))?;
-        }
-        Ok(())
-    }
-}
-
-/// The time, later than any before: two objects with one inode, one after the other, differ by it.
-fn unique_time() -> Timespec {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let last = LAST.fetch_max(now, Ordering::Relaxed);
-    let time = match now > last {
-        true => now,
-        false => LAST.fetch_add(1, Ordering::Relaxed) + 1,
-    };
-    Timespec { tv_sec: (time / SECOND_NS) as i64, tv_nsec: (time % SECOND_NS) as _ }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disks::{Survey, look};
     use crate::object_file::{ObjectFile, Target};
     use crate::start::disks;
     use std::sync::mpsc::channel;
+    use std::time::{Duration, SystemTime};
     use tempfile::TempDir;
 
     fn disk() -> (TempDir, Arc<Disk>) {
@@ -402,6 +322,18 @@ mod tests {
     }
 
     #[test]
+    fn the_seal_of_a_large_object_has_little_to_write() {
+        let (_folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        let piece = vec![1; 5 << 20];
+        for number in 1..=14 {
+            new.write(&piece).unwrap();
+            let expected = if number < 13 { number * (5 << 20) } else { (number - 13) * (5 << 20) };
+            assert_eq!(new.draft().late_bytes, expected);
+        }
+    }
+
+    #[test]
     fn room_that_is_not_used_is_free_again() {
         let (folder, disk) = disk();
         let mut new = NewObject::create(&disk, &path(), None).unwrap();
@@ -416,5 +348,64 @@ mod tests {
         let status = fs::metadata(folder.path().join("a")).unwrap();
         assert_eq!(status.len(), 7);
         assert!(status.blocks() * 512 < 1 << 20, "{} blocks", status.blocks());
+    }
+
+    #[test]
+    fn an_object_is_newer_than_all_before_also_if_the_clock_was_set_back() {
+        let (folder, disk) = disk();
+        let name = |disk: &Arc<Disk>| {
+            let mut new = NewObject::create(disk, &path(), None).unwrap();
+            new.seal().unwrap();
+            new.name(true).unwrap().modified()
+        };
+        name(&disk);
+        drop(disk);
+        // As if the disk was used by a server whose clock was an hour fast.
+        let time = SystemTime::now() + Duration::from_secs(3600);
+        File::open(folder.path().join(".swathe/new")).unwrap().set_modified(time).unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        assert!(name(&disks.all[0]) > time);
+        // Or the object came from elsewhere.
+        let time = time + Duration::from_secs(3600);
+        File::open(folder.path().join("a")).unwrap().set_modified(time).unwrap();
+        let look = look(&disks.all[0], &path());
+        Survey::of(vec![(disks.all[0].clone(), look)]).learn_times();
+        assert!(name(&disks.all[0]) > time);
+    }
+
+    #[test]
+    fn what_a_growth_got_before_it_failed_is_free_again() {
+        let (folder, disk) = disk();
+        let mut new = NewObject::create(&disk, &path(), None).unwrap();
+        if new.reserve(1 << 20).is_err() {
+            return; // this file system cannot
+        }
+        let grow = |new: &mut NewObject| {
+            let file = &new.draft().file;
+            fallocate(file, FallocateFlags::KEEP_SIZE, 1 << 20, 8 << 20).unwrap();
+        };
+        grow(&mut new);
+        new.draft().free_beyond(1 << 20).unwrap();
+        let room = new.draft().file.metadata().unwrap().blocks() * 512;
+        assert!((1 << 20..2 << 20).contains(&room), "{room} bytes");
+        // What could not be freed is freed by the seal, also of an object as long as its room.
+        grow(&mut new);
+        new.write(&vec![1; 1 << 20]).unwrap();
+        new.seal().unwrap();
+        new.name(false).unwrap();
+        let status = fs::metadata(folder.path().join("a")).unwrap();
+        assert_eq!(status.len(), 1 << 20);
+        assert!(status.blocks() * 512 < 2 << 20, "{} blocks", status.blocks());
+    }
+
+    #[test]
+    fn a_growth_that_is_refused_counts_for_no_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], Some(1 << 60)).unwrap();
+        let mut new = NewObject::create(&disks.all[0], &path(), Some(10)).unwrap();
+        let used = || disks.all[0].used_bytes.load(Ordering::Relaxed);
+        let before = used();
+        assert!(matches!(new.reserve(1 << 55), Err(RequestError::DiskFull { .. })));
+        assert_eq!(used(), before);
     }
 }

@@ -1,8 +1,9 @@
 //! Our folder on a disk, and what else is asked of a disk by its path: who uses it, and its room.
 
+use crate::object_path::ObjectPath;
 use rustix::fs::statvfs;
 use rustix::io::Errno;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,9 +21,19 @@ pub(crate) const ABSENT: &str = "absent";
 pub(crate) const ASIDE: &str = "aside";
 pub(crate) const LOCK: &str = "lock";
 
+/// Most bytes of a name in a folder.
+const LONGEST_NAME: usize = 255;
+
 /// A path in our folder on a disk.
 pub(crate) fn own_path(disk: &Path, name: &str) -> PathBuf {
     disk.join(OWN_FOLDER).join(name)
+}
+
+/// The name of an object that is set aside: a number, and its path, or the end of a long one.
+pub(crate) fn aside_name(number: u64, path: &ObjectPath) -> String {
+    let path = path.url_path().replace('/', "%2F");
+    let start = path.len().saturating_sub(LONGEST_NAME - 17);
+    format!("{number:016x}-{}", &path[start..])
 }
 
 /// Make a folder of ours, if it is not there; the name of a new one is on the disk then.
@@ -52,8 +63,9 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 pub(crate) struct Presence {
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// Disks that were absent while names on this one changed.
-    pub(crate) absences: BTreeSet<u64>,
+    /// Disks that were absent while names on this one changed, and how often that was noted since
+    /// this one came.
+    pub(crate) absences: BTreeMap<u64, u64>,
     pub(crate) _lock: File,
 }
 

@@ -115,12 +115,18 @@ fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<
 async fn use_room(
     disks: &Disks,
     room: RoomId,
-    survey: Survey,
+    mut survey: Survey,
     path: &ObjectPath,
     length: Option<u64>,
     record: &RequestRecord,
 ) -> Result<(Arc<Disk>, NewObject), RequestError> {
     let disk = disks.rooms.disk(room)?;
+    // A disk that is missing may have it: then it would be there twice.
+    if survey.object.is_none()
+        && let Some(failure) = survey.take_failure_before(Some(&disk))
+    {
+        return Err(failure);
+    }
     match survey.object {
         Some((other, _)) if !Arc::ptr_eq(&other, &disk) => {
             let text = format!(
@@ -223,11 +229,11 @@ async fn commit(
     disk: &Arc<Disk>,
     record: &RequestRecord,
 ) -> Result<(ObjectStatus, bool), RequestError> {
-    let locks = disks.lock(&[&path]).await;
+    let locks = disks.lock(&[&path]).await?;
     let arrivals = disks.group.arrivals.load(Ordering::Acquire);
     let mut survey = disks.survey(record, &path).await;
     if !survey.older().is_empty() {
-        survey = disks.set_older_aside(&path).await?;
+        survey = disks.set_older_aside(&path, &locks).await?;
     }
     check(&mut survey, headers, &path)?;
     if let Some((other, _)) = survey.object.as_ref().filter(|(other, _)| !Arc::ptr_eq(other, disk))
@@ -236,6 +242,7 @@ async fn commit(
         return Err(RequestError::refuse(StatusCode::CONFLICT, text));
     }
     let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
+    survey.learn_times();
     let absences = disks.absences(&survey);
     let name_locks = locks.clone();
     let name = move |disk: &Arc<Disk>| {
@@ -244,6 +251,7 @@ async fn commit(
         object.name(replaces)
     };
     let status = disk.run(record, name).await?;
-    disks.look_again(&path, arrivals).await?;
+    disks.absences(&survey); // once more: a comparison may have ended before they were noted
+    disks.look_again(&path, arrivals, &locks).await?;
     Ok((status, survey.object.is_none()))
 }

@@ -69,7 +69,6 @@ pub(crate) async fn reserve(
                 RequestError::refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
             })?);
             rooms.add(id, object, end)?;
-            tokio::spawn(rooms.clone().watch(id));
             (id, StatusCode::CREATED)
         }
     };

@@ -12,6 +12,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 /// The number of a room, in requests and answers.
@@ -55,6 +56,17 @@ struct Room {
     object: Option<NewObject>,
     disk: Arc<Disk>,
     end: Instant,
+    _watcher: Watcher,
+}
+
+/// The task that waits for the end of a room: it ends with the room.
+#[derive(Debug)]
+struct Watcher(AbortHandle);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Rooms {
@@ -79,8 +91,9 @@ impl Rooms {
         of_disk.filter_map(|room| Some(room.object.as_ref()?.room_bytes())).sum()
     }
 
+    /// Keep a room until its time is over.
     pub(crate) fn add(
-        &self,
+        self: &Arc<Rooms>,
         id: RoomId,
         object: NewObject,
         end: Instant,
@@ -91,7 +104,8 @@ impl Rooms {
             return Err(RequestError::refuse(StatusCode::SERVICE_UNAVAILABLE, text));
         }
         let disk = object.disk().cloned().ok_or_else(|| id.error())?;
-        rooms.insert(id, Room { object: Some(object), disk, end });
+        let watcher = Watcher(tokio::spawn(self.clone().watch(id)).abort_handle());
+        rooms.insert(id, Room { object: Some(object), disk, end, _watcher: watcher });
         Ok(())
     }
 
@@ -135,7 +149,7 @@ impl Rooms {
     }
 
     /// Give room back when its time is over.
-    pub(crate) async fn watch(self: Arc<Rooms>, id: RoomId) {
+    async fn watch(self: Arc<Rooms>, id: RoomId) {
         loop {
             let Some(end) = self.lock().get(&id).map(|room| room.end) else { return };
             if end <= Instant::now() {
@@ -150,7 +164,10 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object_path::ObjectPath;
+    use crate::start::disks;
     use hyper::header::HeaderValue;
+    use std::time::Duration;
 
     #[test]
     fn rooms_have_numbers() {
@@ -161,5 +178,28 @@ mod tests {
         assert_eq!(id("room").unwrap_err().status().as_u16(), 400);
         let error = Rooms::default().take(RoomId(1)).unwrap_err();
         assert_eq!(error.status().as_u16(), 412);
+    }
+
+    #[test]
+    fn a_room_that_is_gone_has_no_watcher() {
+        let folder = tempfile::tempdir().unwrap();
+        let disks = disks(&[folder.path().to_path_buf()], &[], None).unwrap();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap().block_on(async {
+            let path = ObjectPath::parse("/a").unwrap();
+            for seconds in [3600, 0] {
+                let object = NewObject::create(&disks.all[0], &path, None).unwrap();
+                let end = Instant::now() + Duration::from_secs(seconds);
+                disks.rooms.add(RoomId(1), object, end).unwrap();
+                tokio::task::yield_now().await;
+                if seconds > 0 {
+                    disks.rooms.take(RoomId(1)).unwrap();
+                }
+                while Arc::strong_count(&disks.rooms) > 1 {
+                    tokio::task::yield_now().await;
+                }
+                assert!(disks.rooms.lock().is_empty());
+            }
+        });
     }
 }

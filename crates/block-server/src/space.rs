@@ -66,6 +66,17 @@ impl Room {
         }
     }
 
+    /// Bytes that it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Give bytes back, but for so many.
+    pub(crate) fn shrink_to(&mut self, bytes: u64) {
+        self.disk.release(self.bytes.saturating_sub(bytes));
+        self.bytes = self.bytes.min(bytes);
+    }
+
     /// Leave the bytes to the object, of this size.
     pub(crate) fn keep(&mut self, size: u64) {
         self.disk.release(self.bytes.saturating_sub(size));

@@ -8,12 +8,13 @@
 
 use crate::disk::Disk;
 use crate::disk_queue::LONGEST;
-use crate::disks::{Disks, Survey, look};
+use crate::disks::{Disks, Look, NameLocks, Survey, look};
 use crate::error::RequestError;
+use crate::file_names::set_aside;
 use crate::folder::{Entries, Item, list};
-use crate::new_object::set_aside;
 use crate::object_path::ObjectPath;
 use futures_util::future::join_all;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -58,7 +59,11 @@ impl Disks {
     }
 
     /// Compare the names on disks that were absent while those on others changed.
+    ///
+    /// # Errors
+    /// The first of those that left a name or a disk without comparison. All others are compared.
     async fn compare_all(&self) -> Result<(), RequestError> {
+        let mut failure = None;
         let notes = join_all(self.all.iter().map(|disk| async move {
             let (ids, _) = disk.run_for_nobody(LONGEST, |disk| disk.absences()).await;
             (disk, ids)
@@ -70,9 +75,13 @@ impl Disks {
                     self.note_silence(&error);
                     continue;
                 }
-                ids => ids?,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    continue;
+                }
+                Ok(ids) => ids,
             };
-            for id in ids {
+            for (id, notes) in ids {
                 let disk = self.all.iter().find(|disk| disk.member.id == id);
                 // One that is absent is compared when it is back, one that was given up never.
                 if let Some(disk) = disk {
@@ -81,13 +90,23 @@ impl Disks {
                             self.note_silence(&error);
                             continue;
                         }
-                        result => result?,
+                        Err(error) => {
+                            failure.get_or_insert(error);
+                            continue;
+                        }
+                        Ok(()) => {}
                     }
                 }
-                other.run_for_nobody(LONGEST, move |disk| disk.forget_absence(id)).await.0?;
+                let forget = move |disk: &Arc<Disk>| disk.forget_absence(id, notes);
+                match other.run_for_nobody(LONGEST, forget).await.0 {
+                    Ok(true) => {}
+                    // It was absent again meanwhile: once more.
+                    Ok(false) => self.has_notes.store(true, Ordering::Release),
+                    Err(error) => drop(failure.get_or_insert(error)),
+                }
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Note that a disk does not answer although it may be there: that it does again is no arrival.
@@ -114,25 +133,44 @@ impl Disks {
         &self,
         path: &ObjectPath,
         arrivals: u64,
+        locks: &NameLocks,
     ) -> Result<(), RequestError> {
         if self.group.arrivals.load(Ordering::Acquire) == arrivals {
             return Ok(());
         }
-        match self.set_older_aside(path).await {
+        match self.set_older_aside(path, locks).await {
             Err(error) if !error.is_absence() => Err(error),
-            _ => Ok(()),
+            Err(error) => {
+                self.note_silence(&error);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
         }
     }
 
-    /// Look for all names on a disk on another.
+    /// Look for all names on a disk on another. What may not be read is left out: it is served to
+    /// nobody.
+    ///
+    /// # Errors
+    /// At once, if a disk does not answer; else the first, after all names.
     async fn compare(&self, disk: &Arc<Disk>, other: &Arc<Disk>) -> Result<(), RequestError> {
+        let mut failure = None;
         let mut folders = vec![ObjectPath::root()];
         while let Some(folder) = folders.pop() {
             let place = folder.clone();
             let (items, _) =
                 disk.run_for_nobody(LONGEST, move |disk| list(disk, &place, Entries::OfDisk)).await;
+            let items = match items {
+                Err(error) if error.is_absence() => return Err(error),
+                Err(error) if is_left_out(&error) && !folder.is_root() => continue,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    continue;
+                }
+                Ok(items) => items,
+            };
             let mut objects = Vec::new();
-            for (name, item) in items? {
+            for (name, item) in items {
                 let path = folder.child(&name);
                 match item {
                     Item::Folder { .. } => folders.push(path),
@@ -141,26 +179,49 @@ impl Disks {
             }
             for paths in objects.chunks(NAMES) {
                 let paths = paths.to_vec();
-                let twins = move |disk: &Arc<Disk>| {
-                    let mut twins = Vec::new();
-                    for path in paths {
-                        if look(disk, &path)?.object.is_some() {
-                            twins.push(path);
-                        }
-                    }
-                    Ok(twins)
+                let looks = move |disk: &Arc<Disk>| {
+                    let look = |path| (look(disk, &path), path);
+                    Ok(paths.into_iter().map(look).collect::<Vec<_>>())
                 };
-                for path in other.run_for_nobody(LONGEST, twins).await.0? {
-                    let _locks = self.lock(&[&path]).await;
-                    self.set_older_aside(&path).await?;
+                for (look, path) in other.run_for_nobody(LONGEST, looks).await.0? {
+                    match self.compare_name(other, look, &path).await {
+                        Err(error) if error.is_absence() => return Err(error),
+                        Err(error) => drop(failure.get_or_insert(error)),
+                        Ok(()) => {}
+                    }
                 }
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Compare the objects of a name, if another disk has one.
+    async fn compare_name(
+        &self,
+        other: &Arc<Disk>,
+        look: Result<Look, RequestError>,
+        path: &ObjectPath,
+    ) -> Result<(), RequestError> {
+        match look {
+            Err(error) if is_left_out(&error) => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(look) if look.object.is_none() => return Ok(()),
+            Ok(_) => {}
+        }
+        let busy = |error: RequestError| RequestError::DiskBusy {
+            disk: other.name.clone(),
+            why: error.to_string(),
+        };
+        let locks = self.lock(&[path]).await.map_err(busy)?;
+        self.set_older_aside(path, &locks).await.map(drop)
     }
 
     /// Set older objects of a name aside; the name is locked. Returns what the disks have then.
-    pub(crate) async fn set_older_aside(&self, path: &ObjectPath) -> Result<Survey, RequestError> {
+    pub(crate) async fn set_older_aside(
+        &self,
+        path: &ObjectPath,
+        locks: &NameLocks,
+    ) -> Result<Survey, RequestError> {
         loop {
             let target = path.clone();
             let looks = join_all(self.order(path).into_iter().map(|disk| {
@@ -176,11 +237,13 @@ impl Disks {
             if older.is_empty() {
                 return Ok(survey);
             }
-            for disk in older {
-                let target = path.clone();
-                let (place, _) =
-                    disk.run_for_nobody(LONGEST, move |disk| set_aside(disk, &target)).await;
-                let place = place?;
+            for (disk, status) in older {
+                let (target, guards) = (path.clone(), locks.clone());
+                let work = move |disk: &Arc<Disk>| {
+                    let _locks = guards; // also if nobody waits any more
+                    set_aside(disk, &target, &status)
+                };
+                let Some(place) = disk.run_for_nobody(LONGEST, work).await.0? else { continue };
                 let newest = survey.object.as_ref().map(|(newest, _)| newest.name.clone());
                 eprintln!(
                     "swathe: disk {}: {path}: older than that on disk {}; it is now {}",
@@ -190,5 +253,92 @@ impl Disks {
                 );
             }
         }
+    }
+}
+
+/// Whether what a path leads to is served to nobody, as what is in `lost+found`.
+fn is_left_out(error: &RequestError) -> bool {
+    match error {
+        RequestError::LeadsOut { .. } => true,
+        RequestError::Io { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::new_object::NewObject;
+    use crate::start::disks;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap().block_on(work)
+    }
+
+    fn two_disks() -> (tempfile::TempDir, Vec<PathBuf>, Disks) {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = ["a", "b"].map(|name| folder.path().join(name)).to_vec();
+        paths.iter().for_each(|path| fs::create_dir(path).unwrap());
+        let disks = disks(&paths, &[], None).unwrap();
+        let is_first = |disk: &Arc<Disk>| disk.member.path == paths[0];
+        let mut disks = disks;
+        disks.all.sort_by_key(|disk| !is_first(disk));
+        (folder, paths, disks)
+    }
+
+    fn put(disk: &Arc<Disk>, path: &str) {
+        let mut object = NewObject::create(disk, &ObjectPath::parse(path).unwrap(), None).unwrap();
+        object.write(b"content").unwrap();
+        object.seal().unwrap();
+        object.name(true).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_leads_out_ends_no_comparison() {
+        let (root, paths, disks) = two_disks();
+        let (a, b) = (&disks.all[0], &disks.all[1]);
+        for (disk, path) in [(a, "/x/m"), (a, "/m"), (b, "/m"), (a, "/z/m"), (b, "/z/m")] {
+            put(disk, path);
+        }
+        symlink(root.path(), paths[1].join("x")).unwrap();
+        b.note_absences(&[a.member.id]).unwrap();
+        block_on(disks.compare_all()).unwrap();
+        assert!(!paths[0].join("m").exists() && !paths[0].join("z/m").exists());
+        assert!(paths[1].join("m").exists() && paths[1].join("z/m").exists());
+        assert_eq!(b.absences().unwrap(), []);
+        let aside = fs::read_dir(paths[0].join(".swathe/aside")).unwrap();
+        let names = aside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut ends: Vec<String> = names.map(|name| name[16..].to_string()).collect();
+        ends.sort();
+        assert_eq!(ends, ["-%2Fm", "-%2Fz%2Fm"]);
+    }
+
+    #[test]
+    fn an_absence_during_a_comparison_is_not_forgotten() {
+        let (_root, _paths, disks) = two_disks();
+        let (a, b) = (disks.all[0].member.id, &disks.all[1]);
+        b.note_absences(&[a]).unwrap();
+        let [(_, notes)] = b.absences().unwrap()[..] else { panic!("expected one") };
+        b.note_absences(&[a]).unwrap();
+        assert!(!b.forget_absence(a, notes).unwrap());
+        assert!(b.forget_absence(a, notes + 1).unwrap());
+        assert_eq!(b.absences().unwrap(), []);
+    }
+
+    #[test]
+    fn an_object_that_was_replaced_meanwhile_is_not_set_aside() {
+        let (_root, paths, disks) = two_disks();
+        let path = ObjectPath::parse("/m").unwrap();
+        put(&disks.all[0], "/m");
+        let status = look(&disks.all[0], &path).unwrap().object.unwrap();
+        put(&disks.all[0], "/m");
+        assert_eq!(set_aside(&disks.all[0], &path, &status).unwrap(), None);
+        let status = look(&disks.all[0], &path).unwrap().object.unwrap();
+        assert!(set_aside(&disks.all[0], &path, &status).unwrap().is_some());
+        assert!(!paths[0].join("m").exists());
     }
 }

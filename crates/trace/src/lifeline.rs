@@ -42,7 +42,8 @@ impl Lifeline {
         let is_hex =
             |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         // Later versions may have more at their end.
-        let is_known = is_hex(&version[..2]) && &version[2..] == "-" && !version.starts_with("ff");
+        let is_known =
+            version.strip_suffix('-').is_some_and(|number| is_hex(number) && number != "ff");
         let has_flags = flags.len() == 3 || !version.starts_with("00") && flags.len() > 3;
         if !is_known || !has_flags || !flags.starts_with('-') || !is_hex(trace) || !is_hex(request)
         {
@@ -83,6 +84,7 @@ mod tests {
             String::new(),
             format!("{right}-more"),
             right.replace("00-", "ff-"),
+            right.replacen("00-", "0\u{e9}", 1),
             right.to_uppercase(),
             right.replace('-', "_"),
             format!("00-{trace}-0000000000000000-01"),
