@@ -75,6 +75,7 @@ MORE = frozenset(
     {
         "attack/test_arguments",
         "attack/test_doors",
+        "attack/test_expressions",
         "attack/test_intake",
         "attack/test_pools",
         "attack/test_soak",
@@ -89,6 +90,8 @@ MORE = frozenset(
         "costs/test_resolve_target",
         "costs/test_store_probe",
         "cutting/test_long_list_memory",
+        "cutting/test_long_lists",
+        "cutting/test_replica_moves",
         "datasets/test_mirroring",
         "experiments/test_experiments",
         "jobs/test_kill",
@@ -98,6 +101,8 @@ MORE = frozenset(
         "portal/test_results",
         "portal/test_save_worker_replicas",
         "portal/test_serve",
+        "portal/test_trace_requests",
+        "portal/test_vo_async",
         "portal/test_vo_fuzz",
         "stores/test_block_server",
         "stores/test_bucket_results",
@@ -121,6 +126,7 @@ MORE = frozenset(
         "workers/test_kill",
         "workers/test_nodes",
         "workers/test_peers",
+        "workers/test_simulator",
         "workers/test_slurm",
     }
 )

@@ -3,6 +3,7 @@
 //! opens no file itself.
 #![warn(missing_docs)]
 
+mod checksum;
 mod error;
 mod failure;
 mod interrupt;
@@ -19,6 +20,7 @@ mod store;
 mod stores;
 mod timing;
 
+pub use checksum::{Checksum, compare_checksums};
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
 pub use interrupt::Interrupt;
@@ -29,7 +31,7 @@ pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_name::{is_part_name, own_part_name, part_name};
 pub use part_sums::PartSums;
-pub use server_copy::{Checksum, CopyRefusal, ServerCopy, compare_checksums};
+pub use server_copy::{CopyRefusal, ServerCopy};
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
 pub use space::{DiskSpace, Space};

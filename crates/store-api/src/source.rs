@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
+use crate::checksum::Checksum;
 use crate::error::StoreError;
-use crate::server_copy::Checksum;
 use crate::timing::{MultiplexTiming, RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
