@@ -95,7 +95,7 @@ def rate_of(
     sockets: int | None,
     seconds: float,
 ) -> float:
-    """Return the bytes per second of so many sockets; `None`: as a plan has it."""
+    """Return the bytes per second of a read with `sockets` sockets; `None`: as a plan chooses."""
     most = (sockets or SOCKETS[-1]) * window / (link.rtt_ms / 1e3)
     expected = min(link.bytes_per_s, most)
     size = int(min(max(expected * seconds, LEAST_BYTES), MOST_BYTES))

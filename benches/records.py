@@ -33,7 +33,7 @@ MEGABYTE = 1_000_000
 
 
 def make_events(path: str, size: int, seed: int = 1) -> int:
-    """Write events until a file has about so many bytes; return their number."""
+    """Write a file of events of about `size` bytes; return the number of events."""
     draw = np.random.default_rng(seed)
     pool = np.zeros(MOST_TRACKS * 4, TRACK)
     for name in ("px", "py", "pz", "energy"):

@@ -80,7 +80,7 @@ def compare_cuts(*, is_smoke: bool) -> Rows:
 
 
 def copy_frames(count: int, folder: Path) -> list[str]:
-    """Put so many frames into a folder; return their names."""
+    """Copy `count` frames into a folder; return their names."""
     sample = sorted(survey(min(count, DIFFERENT)).glob("frame-*.fit"))
     names = [f"frame-{number + 1:06}.fit" for number in range(count)]
     for number, name in enumerate(names):

@@ -130,7 +130,7 @@ def repair() -> dict[str, Any]:
 
 
 def kill_a_repair(disk: Path, count: int) -> dict[str, tuple[int, int]]:
-    """Kill a repair once so many parts are there; return them."""
+    """Kill a repair when a disk has `count` parts; return these parts."""
     until = time.monotonic() + LIMIT_S
     with subprocess.Popen(REPAIR, stdout=subprocess.DEVNULL) as process:
         while len(parts_on(disk)) < count:

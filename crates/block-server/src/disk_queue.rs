@@ -222,13 +222,9 @@ fn next(waiting: &Waiting) -> Option<Work> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::block_on;
     use futures_util::future::join_all;
     use std::sync::mpsc;
-
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_time().build().unwrap().block_on(work)
-    }
 
     #[test]
     fn all_work_is_done() {

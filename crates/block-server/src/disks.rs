@@ -303,12 +303,8 @@ mod tests {
     use super::*;
     use crate::new_object::NewObject;
     use crate::start::disks;
+    use crate::testing::block_on;
     use hyper::Method;
-
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_time().build().unwrap().block_on(work)
-    }
 
     #[test]
     fn nobody_waits_for_ever_for_a_name() {

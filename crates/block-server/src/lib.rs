@@ -32,6 +32,8 @@ mod rooms;
 mod service;
 mod space;
 mod start;
+#[cfg(test)]
+mod testing;
 mod twins;
 
 pub use access::Tokens;

@@ -10,7 +10,7 @@ use crate::file_names::rename;
 use crate::identity::random_number;
 use crate::object_path::ObjectPath;
 use crate::object_time::unique_times;
-use crate::own_folder::{free_and_total, make_own_folder, remove};
+use crate::own_folder::{make_own_folder, remove};
 use crate::space::Room;
 use hyper::StatusCode;
 use rustix::fs::{CWD, FallocateFlags, fallocate, futimens};
@@ -21,8 +21,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use swathe_store::free_and_total;
 
-/// After so many bytes a file is put on the disk: little is left to its seal, however long the object.
+/// A file is synced each time this many bytes were written. So its seal has little to sync, however
+/// long the object is.
 const LATE_BYTES: u64 = 64 << 20;
 
 /// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind: a thread

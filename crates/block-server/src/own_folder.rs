@@ -1,7 +1,6 @@
-//! Our folder on a disk, and what else is asked of a disk by its path: who uses it, and its room.
+//! Our folder on a disk, and what else is asked of a disk by its path: who uses it, and what is on it.
 
 use crate::object_path::ObjectPath;
-use rustix::fs::statvfs;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -86,15 +85,6 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
         (Ok(ours), Ok(there)) => id(ours) == id(there),
         _ => false,
     }
-}
-
-/// Bytes that are free on the file system of a folder, and all that it has.
-pub(crate) fn free_and_total(path: &Path) -> rustix::io::Result<(u64, u64)> {
-    let space = statvfs(path)?;
-    Ok((
-        space.f_bavail.saturating_mul(space.f_frsize),
-        space.f_blocks.saturating_mul(space.f_frsize),
-    ))
 }
 
 /// Bytes of all files of a folder but ours, and but those that we may not read, as in `lost+found`.

@@ -2,11 +2,11 @@
 
 use crate::disk::Disk;
 use crate::error::RequestError;
-use crate::own_folder::free_and_total;
 use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use swathe_store::free_and_total;
 
 /// Bytes of a disk that an object being written may use. Dropped, they are free again.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Room {
         self.bytes
     }
 
-    /// Give bytes back, but for so many.
+    /// Give all but `bytes` bytes back.
     pub(crate) fn shrink_to(&mut self, bytes: u64) {
         self.disk.release(self.bytes.saturating_sub(bytes));
         self.bytes = self.bytes.min(bytes);

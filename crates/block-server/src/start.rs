@@ -4,12 +4,13 @@ use crate::disk::{Disk, DiskGroup};
 use crate::disks::Disks;
 use crate::error::StartError;
 use crate::identity::{Identity, Member, random_number};
-use crate::own_folder::{IDENTITY, free_and_total, lock_disk, own_path};
+use crate::own_folder::{IDENTITY, lock_disk, own_path};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use swathe_store::free_and_total;
 use tokio::sync::Notify;
 
 /// The disks of a server: those in the folders, and those that they know, present or not. Nothing

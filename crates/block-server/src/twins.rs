@@ -69,33 +69,15 @@ impl Disks {
             (disk, ids)
         }));
         for (other, ids) in notes.await {
-            let ids = match ids {
-                // What it notes is read when it is back.
-                Err(error) if error.is_absence() => {
-                    self.note_silence(&error);
-                    continue;
-                }
-                Err(error) => {
-                    failure.get_or_insert(error);
-                    continue;
-                }
-                Ok(ids) => ids,
-            };
+            // What it notes is read when it is back.
+            let Some(ids) = self.value(ids, &mut failure) else { continue };
             for (id, notes) in ids {
                 let disk = self.all.iter().find(|disk| disk.member.id == id);
                 // One that is absent is compared when it is back, one that was given up never.
-                if let Some(disk) = disk {
-                    match self.compare(disk, other).await {
-                        Err(error) if error.is_absence() => {
-                            self.note_silence(&error);
-                            continue;
-                        }
-                        Err(error) => {
-                            failure.get_or_insert(error);
-                            continue;
-                        }
-                        Ok(()) => {}
-                    }
+                if let Some(disk) = disk
+                    && self.value(self.compare(disk, other).await, &mut failure).is_none()
+                {
+                    continue;
                 }
                 let forget = move |disk: &Arc<Disk>| disk.forget_absence(id, notes);
                 match other.run_for_nobody(LONGEST, forget).await.0 {
@@ -107,6 +89,20 @@ impl Disks {
             }
         }
         failure.map_or(Ok(()), Err)
+    }
+
+    /// The value of a result. That a disk is absent is noted, any other error is kept if it is the first.
+    fn value<T>(
+        &self,
+        result: Result<T, RequestError>,
+        failure: &mut Option<RequestError>,
+    ) -> Option<T> {
+        match result {
+            Ok(value) => return Some(value),
+            Err(error) if error.is_absence() => self.note_silence(&error),
+            Err(error) => drop(failure.get_or_insert(error)),
+        }
+        None
     }
 
     /// Note that a disk does not answer although it may be there: that it does again is no arrival.
@@ -270,14 +266,10 @@ mod tests {
     use super::*;
     use crate::new_object::NewObject;
     use crate::start::disks;
+    use crate::testing::block_on;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
-
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_time().build().unwrap().block_on(work)
-    }
 
     fn two_disks() -> (tempfile::TempDir, Vec<PathBuf>, Disks) {
         let folder = tempfile::tempdir().unwrap();

@@ -22,6 +22,7 @@ mod timing;
 mod write;
 
 pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult, CopyRoute};
+pub use local_store::free_and_total;
 pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject};
 pub use open::{connect, open, redact_url, stores};
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use crate::store_folders::StoreFolders;
 use crate::write::NewFile;
 use rustix::fs::statvfs;
 use rustix::io::Errno;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Room, Sink, Source, Space, Store, StoreError, StoreSettings,
@@ -110,13 +110,10 @@ impl Store for LocalStore {
         let path = path_of(folder.url)?;
         let root = self.folder().unwrap_or_default();
         for path in path.ancestors().take_while(|path| path.starts_with(root)) {
-            match statvfs(path) {
-                Ok(found) => {
-                    return Ok(Some(Space {
-                        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
-                        total_bytes: Some(found.f_blocks.saturating_mul(found.f_frsize)),
-                        disks: Vec::new(),
-                    }));
+            match free_and_total(path) {
+                Ok((free_bytes, total)) => {
+                    let (total_bytes, disks) = (Some(total), Vec::new());
+                    return Ok(Some(Space { free_bytes, total_bytes, disks }));
                 }
                 Err(Errno::NOENT) => {}
                 Err(error) => {
@@ -146,6 +143,16 @@ impl Store for LocalStore {
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         self.place(object)?.remove()
     }
+}
+
+/// Bytes that are free on the file system of a folder, and all that it has.
+///
+/// # Errors
+/// As `statvfs(3)`.
+pub fn free_and_total(folder: &Path) -> rustix::io::Result<(u64, u64)> {
+    let space = statvfs(folder)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+    Ok((bytes(space.f_bavail), bytes(space.f_blocks)))
 }
 
 /// The path of a file, from a path or a URL.

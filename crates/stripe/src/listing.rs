@@ -21,7 +21,7 @@ const MOST_NAME_BYTES: usize = 256 << 20;
 pub(crate) struct ServerFiles {
     /// Servers with a record.
     pub(crate) records: usize,
-    /// Those of which it may be that the object was removed.
+    /// Servers whose record may say that the object was removed.
     odd_records: usize,
     /// Parts of each version, with the size of the object.
     pub(crate) parts: BTreeMap<(Generation, u64), usize>,

@@ -44,7 +44,7 @@ impl StageEvents {
         stage
     }
 
-    /// Record its end: so many bytes, or an error.
+    /// Record its end: the number of bytes, or the error.
     pub(crate) fn end(mut self, result: Result<u64, &StoreError>) {
         let (level, word) = match result {
             Ok(_) => (Level::Usage, "ok"),

@@ -33,8 +33,9 @@ impl Sums {
     ) -> Result<Option<u64>, StoreError> {
         let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
         let step = header.layout.sum_bytes() as usize;
-        for (at, block) in (start..).step_by(step).zip(bytes.chunks(step)) {
-            let (number, within) = Header::group_of(header.sum_number(part, at));
+        let numbers = header.sum_number(part, start)..;
+        for ((at, block), number) in (start..).step_by(step).zip(bytes.chunks(step)).zip(numbers) {
+            let (number, within) = Header::group_of(number);
             if group.as_ref().is_none_or(|(last, _)| *last != number) {
                 group = Some((number, self.group(header, number)?));
             }

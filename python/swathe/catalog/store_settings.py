@@ -123,6 +123,12 @@ class StripeServer:
         """Whether the place is no store of the catalogue, but a URL."""
         return self.place == self.store.url
 
+    @property
+    def name(self) -> str:
+        """What the engine, records and reports call it: `NAME:prefix/`, or `NAME:` for the root."""
+        folder = self.prefix.strip("/")
+        return f"{self.store.name}:{folder}/" if folder else f"{self.store.name}:"
+
 
 def validate_store(
     name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None

@@ -24,7 +24,7 @@ from swathe.experiments.clients.frames_in_store import (
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.result import Study
 from swathe.experiments.settings import RegionSettings, plain
-from swathe.stores.registry import known_stores
+from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +151,7 @@ def fits(order: dict[str, Any], folder: Path) -> int:
 
 def copy_rate(place: FramesInStore, frames: int) -> float:
     """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
-    stores = known_stores() or _swathe.Stores("[]")
+    stores = native_stores()
     start_s, total_bytes = time.perf_counter(), 0
     for number in range(min(frames, MOST_COPIES)):
         timings = _swathe.measure(

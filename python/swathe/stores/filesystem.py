@@ -16,7 +16,6 @@ from swathe.stores.listing import UnlistedObject
 from swathe.stores.object_file import (
     SwatheFile,
     SwatheTextFile,
-    native_stores,
     object_name,
     open_object,
     range_of,
@@ -30,6 +29,7 @@ from swathe.stores.objects import (
     object_identity,
     remove_objects,
 )
+from swathe.stores.registry import native_stores
 
 # isort: split
 # After object_file, which says what to install if there is no fsspec.

@@ -175,13 +175,13 @@ def _store_of(catalog: Catalog, name: str) -> Store:
     from swathe import _swathe
     from swathe.catalog import root_url
     from swathe.catalog.store_settings import Store
-    from swathe.stores.registry import LOCAL_ROOT, known_stores
+    from swathe.stores.registry import LOCAL_ROOT, native_stores
 
     if not ("/" in name or ":" in name or Path(name).exists()) or name in {
         store.name for store in catalog.stores()
     }:
         return catalog.store(name)
-    root, _ = (known_stores() or _swathe.Stores("[]")).locate(name)
+    root, _ = native_stores().locate(name)
     url = root_url(LOCAL_ROOT if root == "file://" else root)
     tier = "local" if _swathe.StoreKind(url).is_local else "lan"
     return Store(_swathe.redact_url(name), url, tier)

@@ -6,10 +6,9 @@ import io
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from swathe import _swathe
 from swathe.core.errors import NoSuchStoreError, SettingsError
 from swathe.stores.objects import copy_object, store_of
-from swathe.stores.registry import known_stores
+from swathe.stores.registry import native_stores
 
 try:
     from fsspec.spec import AbstractBufferedFile
@@ -125,11 +124,6 @@ def object_name(path: str) -> str:
     except NoSuchStoreError as error:
         raise FileNotFoundError(f"{path}: {error.args[0]}") from error
     return name
-
-
-def native_stores() -> _swathe.Stores:
-    """Return the stores of the catalogue as the engine has them."""
-    return known_stores() or _swathe.Stores("[]")
 
 
 def open_object(path: str) -> Source:

@@ -27,7 +27,7 @@ from swathe.core.errors import (
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
-from swathe.stores.registry import known_stores
+from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +169,7 @@ def list_objects(
     """
     check_text("place", place)
     name, prefix = _parts_of(place)
-    listing = _engine().list(f"{name}{prefix}")
+    listing = native_stores().list(f"{name}{prefix}")
     for entry in listed_objects(listing, prefix, validate_pattern(pattern)):
         path = f"{name}{entry.path}"
         if isinstance(entry, UnlistedObject):
@@ -220,7 +220,7 @@ def stat_object(name: str) -> ObjectStatus:
     Raises:
         NotFoundError, AccessError, SourceError: If it cannot be opened.
     """
-    source = _engine().open(check_text("name", name))
+    source = native_stores().open(check_text("name", name))
     return ObjectStatus(name, source.size, source.version)
 
 
@@ -238,7 +238,7 @@ def remove_objects(names: str | Sequence[str]) -> int:
         NotFoundError: If an object does not exist; those before it are removed.
         OutputError, AccessError, SourceError: If one cannot be removed.
     """
-    paths, engine = check_texts("names", names), _engine()
+    paths, engine = check_texts("names", names), native_stores()
     for path in paths:
         store, key = _parts_of(path)
         if store == "/" or not key or key.endswith("/"):
@@ -297,7 +297,7 @@ def copy_objects(
         raise OptionError("expected overwrite or resume, found both")
     if pattern is not None and not recursive:
         raise OptionError("pattern: expected recursive=True with it")
-    engine, report = _engine(), CopyReport()
+    engine, report = native_stores(), CopyReport()
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
     if not overwrite:
@@ -322,17 +322,13 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
         OutputError: If the copy cannot be written.
     """
     store_of(target)
-    engine, pair = _engine(), CopyPair(source, target)
+    engine, pair = native_stores(), CopyPair(source, target)
     _check_targets(engine, [pair])
     report = CopyReport()
     if overwrite or _new_of(engine, [pair], False, 1, report):
         copy_pairs(engine, [pair], overwrite, 1, report, progress=False)
     for fault in report.faults:
         raise getattr(errors, fault.kind)(fault.reason)
-
-
-def _engine() -> _swathe.Stores:
-    return known_stores() or _swathe.Stores("[]")
 
 
 def _as_list(
@@ -362,7 +358,7 @@ def store_of(place: str) -> str:
     name, colon, path = place.partition(":")
     if not colon or "/" in name or path.startswith("//"):
         return ""
-    if _engine().locate(f"{name}:x")[1] == f"{name}:x":
+    if native_stores().locate(f"{name}:x")[1] == f"{name}:x":
         raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
     return name
 
@@ -371,7 +367,7 @@ def _parts_of(place: str) -> tuple[str, str]:
     """Return `NAME:` of a store and the path in it; for other places "/" and the rest."""
     if name := store_of(place):
         return f"{name}:", place.removeprefix(f"{name}:")
-    local = _engine().local_path(place)
+    local = native_stores().local_path(place)
     if local is None:
         raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
     path = os.path.abspath(local)

@@ -114,6 +114,11 @@ def known_stores() -> _swathe.Stores | None:
     return content.stores if content else None
 
 
+def native_stores() -> _swathe.Stores:
+    """Return all stores of the catalogue in the engine's form; none if there is no catalogue."""
+    return known_stores() or _swathe.Stores("[]")
+
+
 def local_paths(objects: Iterable[str]) -> list[str]:
     """Return the paths of the objects that are files on this machine.
 

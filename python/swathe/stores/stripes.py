@@ -227,7 +227,7 @@ def rebalance_stripes(
     names = _names_of(place, pattern, faults)
     for fault in faults:
         report.add_fault(*fault)
-    servers = {each["server"] for each in json.loads(engine.stripe_servers(store.name, False))}
+    servers = {each.name for each in store.over}
     pairs = []
     check = _checking(engine, deep=False)
     for name, outcome in _each_object("checking", names, check, threads, progress):

@@ -4,6 +4,8 @@
 use super::request_target::RequestTarget;
 use super::response::{RequestSecrets, header};
 use super::retry::copying;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::HeaderName;
 use reqwest::{Client, Method};
 use std::time::Duration;
@@ -84,23 +86,10 @@ fn parse_digests(text: &str) -> Vec<Checksum> {
     digests.take(MOST).collect()
 }
 
-/// The hexadecimal text of so many bytes that are in base64 (RFC 4648, 4).
+/// The hexadecimal text of `bytes` bytes in base64.
 fn hex_of_base64(text: &str, bytes: usize) -> Option<String> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits = text.trim_end_matches('=');
-    if text.len() != 4 * bytes.div_ceil(3) || digits.len() != (8 * bytes).div_ceil(6) {
-        return None;
-    }
-    let (mut hex, mut buffer, mut bits) = (String::new(), 0, 0);
-    for digit in digits.bytes() {
-        let value = DIGITS.iter().position(|&other| other == digit)?;
-        (buffer, bits) = ((buffer << 6 | value) & 0xfff, bits + 6);
-        if bits >= 8 {
-            bits -= 8;
-            hex.push_str(&format!("{:02x}", buffer >> bits & 0xff));
-        }
-    }
-    Some(hex)
+    let value = STANDARD.decode(text).ok().filter(|value| value.len() == bytes)?;
+    Some(value.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) struct FetchEvents<'a> {
 }
 
 impl<'a> FetchEvents<'a> {
-    /// Record the start of a request for so many bytes.
+    /// Record the start of a request for `bytes` bytes.
     pub(super) fn start(about: &'a Ids, scope: &'a Scope, bytes: u64) -> FetchEvents<'a> {
         static REQUESTS: AtomicU64 = AtomicU64::new(1);
         let mut events = FetchEvents { about, scope, number: 0, is_ended: true };

@@ -15,7 +15,7 @@ fn a_folder_is_never_replaced() {
     let dav = holding("/dr1/a", bytes(5));
     dav.folders.lock().unwrap().push("/dr1/dr17".into());
     dav.objects.lock().unwrap().insert("/dr1/dr17/b".into(), bytes(7));
-    // That it is one is told by the properties, or by a redirect.
+    // The server says that a name is a folder in its properties (dr17), or by a redirect (led).
     let leads = |request: &Request| {
         let is_folder = request.method == "PROPFIND" && request.target == "/dr1/led";
         is_folder.then(|| reply("301 Moved Permanently\nLocation: /dr1/led/", b""))

@@ -13,7 +13,7 @@ from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionE
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files
 from swathe.stores.listing import ListedObject, list_objects
-from swathe.stores.registry import LOCAL_ROOT, known_stores
+from swathe.stores.registry import LOCAL_ROOT, native_stores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
         RegionError: If an object belongs to another store.
         StoreSettingsError: If the URL has an unknown scheme.
     """
-    stores = known_stores() or _swathe.Stores("[]")
+    stores = native_stores()
     is_store = ":" not in name and stores.locate(f"{name}:")[1] != f"{name}:"
     root, url = stores.locate(f"{name}:" if is_store else name)
     root_name = _root(root)

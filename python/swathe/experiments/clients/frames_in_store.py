@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.core.errors import RegionError
 from swathe.files.file import open as open_file
-from swathe.stores.registry import StoreSnapshot, known_stores, storages, use_snapshot
+from swathe.stores.registry import (
+    StoreSnapshot,
+    known_stores,
+    native_stores,
+    storages,
+    use_snapshot,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +97,7 @@ def frames_in_store(name_or_url: str, settings: CommonSettings) -> FramesInStore
         NotFoundError, AccessError, SourceError, FormatError: If it cannot be read.
         RegionError: If it has no image.
     """
-    stores = known_stores() or _swathe.Stores("[]")
+    stores = native_stores()
     if ":" not in name_or_url and stores.locate(f"{name_or_url}:")[1] != f"{name_or_url}:":
         name_or_url = f"{name_or_url}:"
     path = stores.local_path(name_or_url)
@@ -143,7 +149,7 @@ def fetch(url: str, path: Path) -> int:
     Raises:
         SourceError: If it cannot be read.
     """
-    source = (known_stores() or _swathe.Stores("[]")).open(url)
+    source = native_stores().open(url)
     block = 8 << 20
     with path.open("wb") as file:
         for start in range(0, source.size, block):

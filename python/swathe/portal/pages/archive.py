@@ -204,8 +204,7 @@ def _server_rows(request: Request, record: Store, user: User | None) -> list[Ser
     rows = []
     for each in record.over:
         place = portal.place_of(each.store, user) if each.is_url else each.place
-        folder = f"{each.prefix.rstrip('/')}/" if each.prefix else ""
-        state = states.get(f"{each.store.name}:{folder}")
+        state = states.get(each.name)
         profile = portal.catalog.profile(each.store.key, host)
         disks = state.space.disks if state and state.space else []
         names = [disk.name if sees_paths else f"disk {at}" for at, disk in enumerate(disks, 1)]

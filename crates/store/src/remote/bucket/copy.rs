@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(of(20_000_000, &format!("{etag}-3\"")), Some(8 << 20));
         assert_eq!(of(5, &format!("{etag}-1\"")), Some(8 << 20));
         assert_eq!(of(20_000_000, &format!("{etag}-2\"")), Some(10 << 20));
-        // Parts of which a server takes none are no parts.
+        // Parts of about 1 MiB are smaller than S3 takes: the object cannot have come in them.
         assert_eq!(of(20_000_000, &format!("{etag}-19\"")), None);
         assert_eq!(of(20_000_000, &format!("{etag}-0\"")), None);
         assert_eq!(of(0, &format!("{etag}-1\"")), None);
