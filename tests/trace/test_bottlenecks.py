@@ -7,6 +7,7 @@ tests: strace makes reads of one disk slow, signals and other programs take the 
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -280,11 +281,17 @@ class Lab:
         """The disk of a server that has most parts."""
         return max(self.disks(number), key=lambda disk: len(parts_of(disk)))
 
-    def report(self, work: Callable[[], None]) -> TraceReport:
-        """Do work, end the servers, and join the events."""
+    def report(self, work: Callable[[Path], None]) -> TraceReport:
+        """Do work in a process of its own, end the servers, and join the events.
+
+        In this process, reads of an earlier test may still wait for its servers.
+        """
         client = self.folder / "client.ulm"
-        with swathe.trace.recording(str(client)):
-            work()
+        made = multiprocessing.get_context("spawn")
+        process = made.Process(target=record, args=(work, self.folder, client))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
         for server in self.running:
             if server.process.poll() is None:
                 server.end()
@@ -316,12 +323,17 @@ def lab(run: Runner, tmp_path: Path) -> Iterator[Lab]:
         yield there
 
 
-def read_all(there: Lab) -> None:
+def record(work: Callable[[Path], None], folder: Path, trace: Path) -> None:
+    with swathe.trace.recording(str(trace)):
+        work(folder)
+
+
+def read_all(folder: Path) -> None:
     """Read all objects, again and again, and compare them with what was written."""
     files = swathe.fs()
     for _ in range(ROUNDS):
         for number in range(OBJECTS):
-            expected = (there.folder / f"object-{number}").read_bytes()
+            expected = (folder / f"object-{number}").read_bytes()
             assert files.cat_file(f"wide/object-{number}") == expected
 
 
@@ -331,7 +343,7 @@ def found(bottleneck: Bottleneck) -> tuple[str, str, str, str]:
 
 @pytest.mark.more
 def test_a_request_is_one_line_through_client_server_and_disk(lab: Lab) -> None:
-    lab.report(lambda: read_all(lab))
+    lab.report(read_all)
     paths = [lab.folder / "client.ulm", *map(lab.trace, range(len(NAMES)))]
     traced = TracedEvents(read_trace(paths))
     assert "lifeline" in traced.kinds()
@@ -350,7 +362,7 @@ def test_a_request_is_one_line_through_client_server_and_disk(lab: Lab) -> None:
 
 
 def check(there: Lab, *expected: tuple[str, str, str, str]) -> None:
-    report = there.report(lambda: read_all(there))
+    report = there.report(read_all)
     assert report.bottlenecks, report.servers
     assert found(report.bottlenecks[0]) in expected, (report.bottlenecks, report.servers)
 
@@ -392,7 +404,7 @@ def throttled(server: BlockServer) -> Iterator[None]:
 @pytest.mark.more
 def test_server_with_a_tenth_of_a_processor(lab: Lab) -> None:
     with throttled(lab.running[1]):
-        report = lab.report(lambda: read_all(lab))
+        report = lab.report(read_all)
     assert found(report.bottlenecks[0]) == ("server", "hostb", "", "late"), report
 
 
@@ -450,16 +462,18 @@ def test_link_that_stalls(lab: Lab) -> None:
     check(lab, ("link", "hosta", "", "stall"))
 
 
+def reduce(folder: Path) -> None:
+    """Read two objects, and work on each mebibyte before the next is read."""
+    for number in range(2):
+        with swathe.fs().open(f"wide/object-{number}", "rb", block_size=1 << 20) as file:
+            while block := file.read(1 << 20):
+                with swathe.trace.event("REDUCE"):
+                    for _ in range(100):
+                        hashlib.sha256(block).digest()
+
+
 @pytest.mark.more
 def test_slow_client(lab: Lab) -> None:
-    def work() -> None:
-        for number in range(2):
-            with swathe.fs().open(f"wide/object-{number}", "rb", block_size=1 << 20) as file:
-                while block := file.read(1 << 20):
-                    with swathe.trace.event("REDUCE"):
-                        for _ in range(100):
-                            hashlib.sha256(block).digest()
-
-    report = lab.report(work)
+    report = lab.report(reduce)
     assert found(report.bottlenecks[0]) == ("client", "", "", "slow"), report
     assert "in REDUCE" in report.bottlenecks[0].why
