@@ -1,6 +1,6 @@
 //! Ranges of one part on their way.
 
-use crate::ask::{Ask, plan_asks};
+use crate::ask::{Ask, PartCosts};
 use crate::object::Object;
 use crate::read_events::{StageEvents, in_part};
 use bytes::Bytes;
@@ -195,8 +195,8 @@ fn read(
     report: &dyn Fn(Message) -> bool,
 ) -> Result<u64, StoreError> {
     let source = object.parts[part as usize].open()?;
-    let costs = source.costs().with_factors(source.factors());
-    let (plan, latency_s) = (plan_asks(asks, &costs, source.connections()), costs.latency_s());
+    let costs = PartCosts::of_source(&*source);
+    let (plan, latency_s) = (costs.plan(asks), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {

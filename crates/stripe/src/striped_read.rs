@@ -192,7 +192,7 @@ impl Window {
         let asks = self.asks_by_part(&self.needs(&HashSet::new())?);
         let mut times: Vec<(u32, f64)> = (0..)
             .zip(&asks)
-            .map(|(part, asks)| (part, self.object.parts[part as usize].plan(asks).read_s))
+            .map(|(part, asks)| (part, self.object.parts[part as usize].estimate_s(asks)))
             .collect();
         times.sort_by(|one, other| one.1.total_cmp(&other.1));
         Some(times)

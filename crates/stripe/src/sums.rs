@@ -32,7 +32,7 @@ impl Sums {
         bytes: &[u8],
     ) -> Result<Option<u64>, StoreError> {
         let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
-        let step = header.layout.sum_bytes() as usize;
+        let step = header.layout.sum_bytes as usize;
         let numbers = header.sum_number(part, start)..;
         for ((at, block), number) in (start..).step_by(step).zip(bytes.chunks(step)).zip(numbers) {
             let (number, within) = Header::group_of(number);

@@ -62,7 +62,7 @@ impl Upkeep {
                 PieceState::Damaged if !blocks.is_empty() => {
                     let rows: HashSet<u64> = blocks
                         .iter()
-                        .map(|at| at * layout.sum_bytes() / layout.block_bytes)
+                        .map(|at| at * layout.sum_bytes / layout.block_bytes)
                         .collect();
                     rows.into_iter().for_each(|row| *losses.entry(row).or_default() += 1);
                 }
@@ -297,7 +297,7 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
         }
     };
     let mut blocks = Vec::new();
-    let sum_bytes = object.layout().sum_bytes();
+    let sum_bytes = object.layout().sum_bytes;
     let step = sum_bytes as usize;
     if deep {
         let size = object.layout().part_bytes(number);
