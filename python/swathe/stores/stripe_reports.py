@@ -18,7 +18,9 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
+        damaged_blocks: numbers of damaged blocks of a part, at most 100. A block is what a checksum
+            is of: 4,096 bytes, or up to 1 MiB if all parts of the object together exceed 64 GiB;
+            `why` says it.
     """
 
     server: str
