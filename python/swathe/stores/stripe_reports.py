@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from swathe.catalog.records.stripes import StripeWork
 from swathe.stores.objects import MOST_FAULTS, CopyFault, FaultReport
 
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
@@ -154,6 +155,7 @@ class RepairReport(FaultReport):
         written_bytes: bytes written.
         leftovers: parts that belonged to no object, and whether each was removed.
         elapsed_s: seconds that it took.
+        notes: what else there is to say.
     """
 
     skipped: int = 0
@@ -164,6 +166,7 @@ class RepairReport(FaultReport):
     written_bytes: int = 0
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -235,6 +238,7 @@ class StripeStatus:
         parity: number of servers that may be lost.
         block_bytes: size of a block.
         servers: its servers.
+        work: repairs and rebalances that run, or were stopped before their end.
     """
 
     name: str
@@ -242,6 +246,7 @@ class StripeStatus:
     parity: int
     block_bytes: int
     servers: list[ServerStatus]
+    work: list[StripeWork] = field(default_factory=list)
 
     @property
     def lost_count(self) -> int:
