@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Checksums are of at least this many bytes of a part; blocks are multiples of it.
 const SUM_BYTES: u64 = 4096;
-/// Checksums are of more bytes where those of all parts would take more than this.
+/// Most bytes of the checksums of all parts. If they would take more, each is of more bytes of a part.
 const MOST_SUMS_BYTES: u64 = 64 << 20;
 /// Most bytes of a checksum: they are read to verify any of them.
 const LARGEST_SUM_BYTES: u64 = 1 << 20;
