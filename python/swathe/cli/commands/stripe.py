@@ -14,13 +14,13 @@ from swathe.cli.options import Json
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.cli.units import size_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
-from swathe.stores.objects import THREADS
+from swathe.stores.copies import THREADS
 from swathe.stores.stripe_plan import DISK_TB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.stores.objects import CopyFault
+    from swathe.stores.copies import CopyFault
     from swathe.stores.stripe_plan import StripePlan
     from swathe.stores.stripe_reports import CheckReport, Leftover
 
