@@ -75,7 +75,7 @@ def test_what_bounds_the_sum() -> None:
         "host3:",
         "the disk /data2 of host3: gives 3 MB/s, the median is 14 MB/s",
     )
-    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "line"
+    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "client_line"
     dead = [replace(each, why="no answer") for each in alike]
     assert name_bound(dead, 0.0) == ("server", "", "no server answers")
 
