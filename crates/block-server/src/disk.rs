@@ -8,8 +8,8 @@ use crate::identity::{Identity, Member};
 use crate::object_path::ObjectPath;
 use crate::object_time::learn_folder_time;
 use crate::own_folder::{
-    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_absence, is_at,
-    lock_disk, make_own_folder, object_bytes, own_path, remove,
+    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_at,
+    is_not_found, lock_disk, make_own_folder, object_bytes, own_path, remove,
 };
 use crate::request_record::RequestRecord;
 use rustix::fs::OFlags;
@@ -374,7 +374,7 @@ impl Disk {
         match self.folders.open(place, flags) {
             Ok(file) => Ok(Some(file)),
             Err(Refusal::LeadsOut) => Err(self.leads_out(path)),
-            Err(Refusal::Io(error)) if is_absence(&error) => Ok(None),
+            Err(Refusal::Io(error)) if is_not_found(&error) => Ok(None),
             Err(Refusal::Io(error)) => Err(self.fail(path, error)),
         }
     }
@@ -403,7 +403,7 @@ impl Disk {
         id: ObjectId,
     ) -> Result<Option<BlockSums>, RequestError> {
         let file = match File::open(self.sums_path(id.inode)) {
-            Err(error) if is_absence(&error) => return Ok(None),
+            Err(error) if is_not_found(&error) => return Ok(None),
             result => result.map_err(|error| self.fail(path, error))?,
         };
         BlockSums::open(file, id).map_err(|error| self.sums_error(path, error))

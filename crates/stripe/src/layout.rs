@@ -17,7 +17,7 @@ const SMALLEST_SUM_BYTES: u64 = 512;
 const MOST_SMALL_SUMS_BYTES: u64 = 64 << 10;
 /// and with the records of all servers at most this part of the object.
 const SMALL_SUMS_SHARE: u64 = 20;
-/// Checksums are of more bytes where those of all parts would take more than this.
+/// Most bytes of the checksums of all parts. If they would take more, each is of more bytes of a part.
 const MOST_SUMS_BYTES: u64 = 64 << 20;
 /// Most bytes of a checksum: they are read to verify any of them.
 const LARGEST_SUM_BYTES: u64 = 1 << 20;

@@ -114,7 +114,8 @@ impl Part {
         if let State::Open { source, .. } = &*self.lock() {
             return PartCosts::of_source(&**source).estimate_s(asks);
         }
-        let store = self.places().first().map(|server| server.store());
+        let places = self.places();
+        let store = places.first().map(|server| server.store());
         store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
     }
 

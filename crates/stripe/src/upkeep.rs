@@ -11,8 +11,8 @@ use crate::reports::{
 };
 use crate::server::{Server, ServerItem, ask_all};
 use crate::shards::ShardRanges;
-use crate::striped_read::Window;
 use crate::striped_store::StripedStore;
+use crate::window::Window;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from swathe.catalog.records.stripes import StripeWork
-from swathe.stores.objects import MOST_FAULTS, CopyFault, FaultReport
+from swathe.stores.copies import MOST_FAULTS, CopyFault, FaultReport
 
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 

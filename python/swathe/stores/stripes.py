@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
-from swathe.stores.listing import UnlistedObject
-from swathe.stores.objects import (
+from swathe.stores.copies import (
     MOST_FAULTS,
     MOST_THREADS,
     THREADS,
@@ -25,8 +24,9 @@ from swathe.stores.objects import (
     CopyPair,
     CopyReport,
     copy_pairs,
-    list_objects,
 )
+from swathe.stores.listing import UnlistedObject
+from swathe.stores.objects import list_objects
 from swathe.stores.registry import known_stores, to_native
 from swathe.stores.stripe_progress import ProgressRecord
 from swathe.stores.stripe_reports import (

@@ -21,14 +21,14 @@ from swathe.core.format import (
     seconds_text,
     size_text,
 )
-from swathe.stores.objects import THREADS
+from swathe.stores.copies import THREADS
 from swathe.stores.stripe_plan import DISK_TB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.catalog.records.stripes import StripeWork
-    from swathe.stores.objects import CopyFault
+    from swathe.stores.copies import CopyFault
     from swathe.stores.stripe_plan import StripePlan
     from swathe.stores.stripe_reports import CheckReport, Leftover
 
