@@ -113,7 +113,7 @@ impl Disk {
     ) -> Result<T, RequestError> {
         let (result, times) = self.run_for_nobody(limit, work).await;
         record.add_times(times);
-        if result.as_ref().is_err_and(RequestError::is_damage) {
+        if result.as_ref().is_err_and(|error| error.damage().is_some()) {
             record.set_disk(&self.name);
         }
         result
@@ -143,7 +143,7 @@ impl Disk {
             }
         };
         if let Err(error) = &result {
-            let is_damage = error.is_damage();
+            let is_damage = error.damage().is_some();
             self.counts.damages.fetch_add(is_damage.into(), Ordering::Relaxed);
             let is_error = error.status().is_server_error();
             self.counts.errors.fetch_add(is_error.into(), Ordering::Relaxed);

@@ -27,6 +27,8 @@ pub(crate) const MOST_PARTS: u32 = 64;
 pub(crate) const LARGEST_BLOCK_BYTES: u64 = 64 << 20;
 /// Largest object.
 const LARGEST_BYTES: u64 = 1 << 50;
+/// Largest checksums of all parts: a writer has them in memory.
+const LARGEST_RECORD_BYTES: u64 = 1 << 30;
 
 /// How an object is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +123,10 @@ impl Layout {
         if !(SMALLEST_SUM_BYTES..=LARGEST_SUM_BYTES).contains(&sum) || !block.is_multiple_of(sum) {
             let expected = format!("at least {SMALLEST_SUM_BYTES}, and blocks a multiple of it");
             return refuse("sum_bytes", expected, sum);
+        }
+        if self.sums_bytes(sum) > LARGEST_RECORD_BYTES {
+            let expected = format!("fewer with blocks of {block}: each {sum} have a checksum");
+            return refuse("size", expected, self.size);
         }
         Ok(self)
     }
@@ -350,6 +356,8 @@ mod tests {
         assert!(error(Layout { block_bytes: 1 << 40, ..layout }).starts_with("block_bytes"));
         assert!(error(Layout { sum_bytes: 0, ..layout }).starts_with("sum_bytes"));
         assert!(error(Layout { sum_bytes: 8192, ..layout }).starts_with("sum_bytes"));
+        let large = Layout { size: 1 << 50, ..layout };
+        assert!(error(large).starts_with("size: expected fewer with blocks of 4096"));
         assert!(error(Layout { data: 0, ..layout }).starts_with("data"));
         assert!(error(Layout { data: 60, parity: 5, ..layout }).starts_with("parity"));
         assert!(error(Layout { parity: u32::MAX, ..layout }).starts_with("parity"));

@@ -22,6 +22,8 @@ const LATE_LEAST: Duration = Duration::from_millis(20);
 const TIMEOUT: f64 = 10.0;
 /// but not before this time.
 const TIMEOUT_LEAST: Duration = Duration::from_secs(3);
+/// Block servers tell of damage in blocks of this many bytes.
+pub(crate) const DAMAGE_BYTES: u64 = 4096;
 /// No prediction is longer.
 const LONGEST_S: f64 = 1e6;
 /// What opening a part and planning its read are reckoned to take.
@@ -125,6 +127,14 @@ impl PartFetch {
             }
         }
         None
+    }
+
+    /// What was asked for in the block that a damaged byte of the part is in.
+    pub(crate) fn ask_of(&self, byte: u64) -> Option<&Ask> {
+        let start = byte / DAMAGE_BYTES * DAMAGE_BYTES;
+        let block = start..start.saturating_add(DAMAGE_BYTES);
+        let mut asks = self.asks.iter();
+        asks.find(|ask| ask.in_part.start < block.end && block.start < ask.in_part.end)
     }
 
     /// The bytes of a range of the part, if they came.

@@ -194,7 +194,7 @@ impl Header {
 
     /// Bytes of the checksums.
     pub(crate) fn sums_bytes(&self) -> u64 {
-        self.sum_count() * 4 + self.sum_count().div_ceil(GROUP) * 4
+        self.sum_count() * 4 + self.groups() * 4
     }
 
     /// Number of the checksum of the bytes at an offset of a part, among those of all parts.
@@ -208,25 +208,17 @@ impl Header {
         (number / GROUP, (number % GROUP) as usize)
     }
 
+    /// Groups of checksums.
+    pub(crate) fn groups(&self) -> u64 {
+        self.sum_count().div_ceil(GROUP)
+    }
+
     /// The bytes of a group, after the header.
     pub(crate) fn group_range(&self, group: u64) -> Range<u64> {
         let start = group * GROUP_BYTES;
         let count = (self.sum_count() - (group * GROUP).min(self.sum_count())).min(GROUP);
         start..start + if count == 0 { 0 } else { 4 * count + 4 }
     }
-}
-
-/// Check all groups of checksums of a record; the first damaged group is the error.
-pub(crate) fn check_groups(record: &[u8]) -> Result<(), RecordError> {
-    let Ok((header, start)) = Header::decode(record)? else {
-        return wrong("a header", format!("{} bytes", record.len()));
-    };
-    for group in 0..header.sum_count().div_ceil(GROUP) {
-        let range = header.group_range(group);
-        let bytes = record.get((start + range.start) as usize..(start + range.end) as usize);
-        decode_group(bytes.unwrap_or_default())?;
-    }
-    Ok(())
 }
 
 /// The checksums of a group, from its bytes.

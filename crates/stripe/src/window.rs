@@ -400,18 +400,21 @@ impl Window {
                 Err(error) => bad.push((ask.id, error.to_string())),
             }
         }
-        for (id, why) in bad {
-            let part_number = self.fetches[number].part;
-            record_damage(&self.object, part_number, &why);
-            let part = &self.object.parts[part_number as usize];
-            let damage = format!("{} on {}: {why}", part.path(), part.server_names());
-            self.object.note(format!(
-                "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
-                self.object.url
-            ));
-            self.damages.push(damage);
-            self.bad_shards.insert(id);
-        }
+        bad.into_iter().for_each(|(id, why)| self.note_damage(number, id, why));
+    }
+
+    /// From now on a shard is not read from its part, which has something else.
+    fn note_damage(&mut self, number: usize, id: ShardId, why: String) {
+        let part_number = self.fetches[number].part;
+        record_damage(&self.object, part_number, &why);
+        let part = &self.object.parts[part_number as usize];
+        let damage = format!("{} on {}: {why}", part.path(), part.server_names());
+        self.object.note(format!(
+            "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
+            self.object.url
+        ));
+        self.damages.push(damage);
+        self.bad_shards.insert(id);
     }
 
     /// A fetch ended.
@@ -423,8 +426,19 @@ impl Window {
         }
         let part = &self.object.parts[self.fetches[number].part as usize];
         // Its version was taken from the record; its file may have been copied since.
-        let is_other = !matches!(error, StoreError::Network { .. } | StoreError::Io { .. });
+        let is_other = !matches!(
+            error,
+            StoreError::Network { .. } | StoreError::Io { .. } | StoreError::Damaged { .. }
+        );
         if is_other && part.is_assumed() && part.open_anew().is_ok() {
+            return Ok(());
+        }
+        if let StoreError::Damaged { byte, why, .. } = &error
+            && let Some(ask) = self.fetches[number].ask_of(*byte)
+        {
+            // The rest of the part is asked for again.
+            let (id, why) = (ask.id, format!("byte {byte} is damaged: {why}"));
+            self.note_damage(number, id, why);
             return Ok(());
         }
         part.lose(&error);
