@@ -168,7 +168,11 @@ impl Part {
                     let expected = format!("{} bytes", self.size);
                     last = Some(StoreError::Differs { url, expected, found });
                 }
-                Err(error) => last = last.or(Some(error)),
+                // It may be on the server that does not answer.
+                Err(error) => {
+                    let is_absence = matches!(last, None | Some(StoreError::NotFound { .. }));
+                    last = if is_absence { Some(error) } else { last };
+                }
             }
         }
         Err(last

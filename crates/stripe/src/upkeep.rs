@@ -306,7 +306,7 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
         return Ok((report(PieceState::Whole, None), blocks));
     }
     let why = format!("{} blocks of {sum_bytes} bytes are not what was written", blocks.len());
-    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).copied().collect();
+    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).map(|at| at * sum_bytes).collect();
     let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
     Ok((report, blocks))
 }

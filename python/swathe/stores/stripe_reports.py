@@ -19,9 +19,8 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of a part, at most 100. A block is what a checksum
-            is of: 4,096 bytes, or up to 1 MiB if all parts of the object together exceed 64 GiB;
-            `why` says it.
+        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what a
+            checksum is of: 512 bytes to 1 MiB; `why` says it.
     """
 
     server: str

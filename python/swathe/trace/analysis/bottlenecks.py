@@ -20,7 +20,7 @@ from swathe.trace.analysis.stages import AROUND
 from swathe.trace.analysis.stripe_requests import find_requests, time_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -95,21 +95,23 @@ def find_bottlenecks(
 ) -> tuple[list[ServerTimes], list[Bottleneck]]:
     """Return the servers of striped reads, and what slows these reads.
 
-    First what fails, then what takes longer than elsewhere; of each, what costs most time first.
+    First damage, then other failures, then what takes longer than elsewhere; of each, what costs
+    most time first.
     """
     requests = find_requests(events, spans, time_ns)
     # Folders record no requests, but damage.
-    faults = list(_damage_at_client(events))
+    damage = list(_damage_at_client(events))
     if not len(requests):
-        return [], faults
+        return [], damage
     study = _Study(events, spans, time_ns, requests)
-    faults = sorted([*study.faults(), *faults], key=_loss, reverse=True)
-    slow = sorted([*study.slow_parts(), *study.client()], key=_loss, reverse=True)
-    return study.servers(), [*faults, *slow]
+    # Damage causes other failures, and they may cost more time.
+    damage = _by_loss([*study.damage(), *damage])
+    slow = _by_loss([*study.slow_parts(), *study.client()])
+    return study.servers(), [*damage, *_by_loss(study.failures()), *slow]
 
 
-def _loss(bottleneck: Bottleneck) -> float:
-    return bottleneck.lost_s
+def _by_loss(bottlenecks: Iterable[Bottleneck]) -> list[Bottleneck]:
+    return sorted(bottlenecks, key=lambda each: each.lost_s, reverse=True)
 
 
 def _damage_at_client(events: Events) -> Iterator[Bottleneck]:
@@ -177,10 +179,9 @@ class _Study:
 
     # Failures -----------------------------------------------------------------------------------
 
-    def faults(self) -> Iterator[Bottleneck]:
-        """Yield what fails: damage that servers found, and servers or links that fail often."""
+    def failures(self) -> Iterator[Bottleneck]:
+        """Yield the servers and links of which many requests fail, other than by damage."""
         damages = self._damages()
-        yield from self._damage_by_disk(damages)
         for mine in _groups(self.requests.store):
             wrong = mine[self.failed[mine] & ~damages[mine]]
             if len(wrong) < FAULT_SHARE * len(mine) or not len(wrong):
@@ -218,7 +219,9 @@ class _Study:
         own = lifeline[self.requests.start]
         return (own >= 0) & np.isin(own, codes)
 
-    def _damage_by_disk(self, damages: Mask) -> Iterator[Bottleneck]:
+    def damage(self) -> Iterator[Bottleneck]:
+        """Yield the disks on which servers found damage."""
+        damages = self._damages()
         for mine in _groups(self.places):
             wrong = mine[damages[mine]]
             if len(wrong):
