@@ -107,7 +107,7 @@ impl Upkeep {
                 _ => bad.push(number),
             }
         }
-        for &number in &bad {
+        for number in bad.clone() {
             let Some(server) = self.place_of(&object, number) else {
                 let (server, why) = (
                     object.header.parts[number as usize].server.clone(),
@@ -121,6 +121,10 @@ impl Upkeep {
                     report.bytes_read += read;
                     report.written_bytes += count;
                     report.rebuilt_parts.push(server.name.clone());
+                    // From now on the others may be rebuilt from it.
+                    if object.parts[number as usize].open_anew().is_ok() {
+                        bad.retain(|&other| other != number);
+                    }
                 }
                 Err(error) => {
                     let (server, why) = (server.name.clone(), error.to_string());
