@@ -314,7 +314,7 @@ def test_names_do_not_lead_out_of_a_folder(
     (folder / "dr1").mkdir()
     (folder / "dr1" / "a").write_bytes(b"1")
     entries = [ListedObject("wide:dr1/../../evil", 1)]
-    monkeypatch.setattr("swathe.stores.copies.list_objects", lambda *_, **__: iter(entries))
+    monkeypatch.setattr("swathe.stores.objects.list_objects", lambda *_, **__: iter(entries))
     with pytest.raises(OSError, match="expected a name without"):
         swathe.fs().get("wide/dr1", str(tmp_path / "to"), recursive=True)
 
