@@ -146,7 +146,11 @@ def test_a_flipped_byte_is_seen_and_repaired(
     (check,) = report.checks
     assert check.path == "wide:dr17/frame-0.fits" and check.is_readable
     (fault,) = check.faults
-    assert (fault.server, fault.state, fault.damaged_blocks) == ("disk-d:", "damaged", [9000 // 512 * 512])
+    assert (fault.server, fault.state, fault.damaged_blocks) == (
+        "disk-d:",
+        "damaged",
+        [9000 // 512 * 512],
+    )
     out, err = run.told("stripe", "check", "wide", "--deep", code=1)
     assert "wide:dr17/frame-0.fits: damaged, readable: part on disk-d: damaged" in err
     assert "checked 3 objects: 2 whole, 1 damaged but readable" in out

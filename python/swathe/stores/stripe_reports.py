@@ -19,8 +19,8 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what a
-            checksum is of: 512 bytes to 1 MiB; `why` says it.
+        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what
+            a checksum is of: 512 bytes to 1 MiB; `why` says it.
     """
 
     server: str
