@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,7 @@ from swathe.core.errors import (
     OptionError,
     OutputError,
 )
+from swathe.stores.copies import CopyReport
 from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
@@ -279,6 +281,32 @@ def test_names_of_objects_are_no_part_of_a_url(tmp_path: Path) -> None:
         url = f"{dav.url.replace('http', 'dav', 1)}/target"
         swathe.stores.copy_objects(source, url, recursive=True, progress=False)
     assert digests(tmp_path / "dav") == {f"target/{each}": copies[each] for each in copies}
+
+
+@pytest.mark.parametrize("size", [1000, 9 << 20])
+def test_a_checksum_of_the_server_is_compared_instead_of_the_bytes(
+    tmp_path: Path, run: Runner, size: int
+) -> None:
+    (tmp_path / "object").write_bytes(bytes(range(250)) * (size // 250))
+    (tmp_path / "dav").mkdir()
+    with webdav(tmp_path / "dav") as dav:
+        run("store", "add", "lake", dav.url.replace("http", "dav", 1))
+
+        def copy(name: str) -> tuple[CopyReport, int]:
+            dav.asked.clear()
+            report = swathe.stores.copy_objects(tmp_path / "object", f"lake:{name}", progress=False)
+            return report, sum(method == "GET" for method, *_ in dav.asked)
+
+        report, reads = copy("a")
+        dav.crc32 = zlib.crc32
+        report, fewer = copy("b")
+        assert (report.copied, reads > fewer) == (1, size > 1000)
+        dav.crc32 = lambda _: 1
+        report, _ = copy("c")
+        assert report.copied == 0
+        assert "expected CRC-32 " in report.faults[0].reason
+        assert "found CRC-32 00000001" in report.faults[0].reason
+        assert sorted(path.name for path in (tmp_path / "dav").iterdir()) == ["a", "b"]
 
 
 def test_what_may_not_be_read_is_not_replaced(

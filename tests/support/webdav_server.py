@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ class Dav:
         young: whether what it has is so young that its ETags are weak, when it is asked for; in a
             listing they never are.
         refused: names of which a listing tells a status only.
+        crc32: what it says is the CRC-32 of what it wrote; by default nothing.
         sent_on: where all questions about folders are sent on to.
         asked: methods, paths and tokens of what was asked so far.
         lock: who has it changes what is in the folder.
@@ -38,6 +39,7 @@ class Dav:
     server: str = "Apache"
     young: bool = False
     refused: dict[str, str] = field(default_factory=dict)
+    crc32: Callable[[bytes], int] | None = None
     sent_on: tuple[int, str] | None = None
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -92,7 +94,8 @@ class _Handler(Handler):
         if at.is_dir() or not at.parent.is_dir():
             return 409, b"", {}
         at.write_bytes(content)
-        return 201, b"", {}
+        crc32 = self.dav.crc32
+        return 201, b"", {"Swathe-Crc32": f"{crc32(content):08x}"} if crc32 else {}
 
     def _move(self, _: bytes) -> Answer:
         at, to = self._at(self.path), self._at(self.headers["Destination"])

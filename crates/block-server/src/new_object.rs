@@ -47,6 +47,8 @@ struct Draft {
     /// Bytes that were written since the last sync.
     bytes_to_sync: u64,
     is_sealed: bool,
+    /// CRC-32 of what was written.
+    crc: crc32fast::Hasher,
 }
 
 impl NewObject {
@@ -76,6 +78,7 @@ impl NewObject {
             bytes: 0,
             bytes_to_sync: 0,
             is_sealed: false,
+            crc: crc32fast::Hasher::new(),
         };
         let mut new = NewObject(Some(draft));
         // So that a disk without room says so before the bytes are sent.
@@ -110,6 +113,11 @@ impl NewObject {
         draft.grow_file_room(bytes).inspect_err(|_| draft.room.shrink_to(bytes_before))
     }
 
+    /// CRC-32 of what was written.
+    pub(crate) fn crc32(&self) -> u32 {
+        self.0.as_ref().map_or(0, |draft| draft.crc.clone().finalize())
+    }
+
     /// Bytes that are reserved for it.
     pub(crate) fn room_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |draft| draft.room_bytes)
@@ -125,6 +133,7 @@ impl NewObject {
         let draft = self.draft();
         draft.bytes += bytes.len() as u64;
         draft.room.grow_to(draft.bytes)?;
+        draft.crc.update(bytes);
         let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
         result.map_err(|error| draft.fail(error))?;
         draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);

@@ -14,11 +14,14 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::join;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_RANGE, HeaderMap, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
+use hyper::header::{
+    CONTENT_RANGE, HeaderMap, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+};
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_net::server::{Body, Pace, plain_answer};
+use swathe_store_api::CRC32_HEADER;
 use tokio::time::timeout;
 
 /// Shorter frames of a body are copied: each keeps the buffer it came in.
@@ -72,6 +75,7 @@ pub(crate) async fn put(
         Ok(object)
     });
     let object = seal.await?;
+    let crc = object.crc32();
     // To its end, also if the client goes away.
     let (disks, record) = (disks.clone(), record.clone());
     let commit = async move { commit(&disks, &headers, path, object, &disk, &record).await };
@@ -81,6 +85,8 @@ pub(crate) async fn put(
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
     add_validators(response.headers_mut(), &status);
+    let crc = HeaderValue::try_from(format!("{crc:08x}")).expect("hexadecimal digits");
+    response.headers_mut().insert(CRC32_HEADER, crc);
     Ok(response)
 }
 

@@ -274,7 +274,9 @@ mod tests {
     use bytes::Bytes;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
-    use swathe_store_api::{Failure, ObjectName, PartSums, Sink, Source, Store, StoreSettings};
+    use swathe_store_api::{
+        Comparison, Failure, ObjectName, PartSums, Sink, Source, Store, StoreSettings,
+    };
 
     /// A store whose sinks panic.
     #[derive(Debug)]
@@ -287,12 +289,8 @@ mod tests {
             panic!("on purpose")
         }
 
-        fn finish(self: Box<Self>, _: &PartSums, _: u64, _: bool) -> Result<(), Failure> {
-            Ok(())
-        }
-
-        fn is_verified(&self) -> bool {
-            true
+        fn finish(self: Box<Self>, _: &PartSums, _: u64, _: bool) -> Result<Comparison, Failure> {
+            Ok(Comparison::ReadBack)
         }
     }
 

@@ -30,11 +30,13 @@ pub use listing::{
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_name::{is_part_name, own_part_name, part_name};
-pub use part_sums::PartSums;
+pub use part_sums::{CRC32_HEADER, PartSums};
 pub use server_copy::{CopyRefusal, ServerCopy};
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
 pub use space::{DiskSpace, Space};
-pub use store::{CopySource, ObjectName, Room, Sink, Store, cannot_remove, cannot_write};
+pub use store::{
+    Comparison, CopySource, ObjectName, Room, Sink, Store, cannot_remove, cannot_write,
+};
 pub use stores::{Connect, Layer, Stores};
 pub use timing::{MultiplexTiming, RequestTiming, VectorTiming, measure_reads};

@@ -3,6 +3,9 @@
 use crate::error::StoreError;
 use md5::{Digest, Md5};
 
+/// Header of the answer of a block server to PUT: the CRC-32 of what it wrote, in hexadecimal.
+pub const CRC32_HEADER: &str = "swathe-crc32";
+
 /// MD5 of the parts of an object: most buckets build their ETags of these.
 #[derive(Default)]
 pub struct PartSums(Vec<[u8; 16]>);

@@ -265,12 +265,18 @@ pub trait Sink: Send {
         sums: &PartSums,
         part_bytes: u64,
         replaces: bool,
-    ) -> Result<(), Failure>;
+    ) -> Result<Comparison, Failure>;
+}
 
-    /// Whether what was written is read back and compared before the object has its name.
-    fn is_verified(&self) -> bool {
-        false
-    }
+/// How an object was compared with what was written, before it had its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// It was not: who writes it reads it back.
+    Missing,
+    /// By a checksum that its server made of what it wrote.
+    Checksum,
+    /// It was read back.
+    ReadBack,
 }
 
 /// Room that is reserved. Dropped, it is free again; so it is a while after its process ended.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use std::ops::Range;
-use swathe_store_api::{Failure, PartSums, Room, Sink, StoreError, Stores, Version};
+use swathe_store_api::{Comparison, Failure, PartSums, Room, Sink, StoreError, Stores, Version};
 
 /// Objects are moved in parts of this size: a bucket of Amazon's wants at least 5 MiB.
 pub const PART_BYTES: u64 = 8 << 20;
@@ -89,9 +89,8 @@ impl ObjectWriter {
     /// As [`Sink::finish`].
     pub fn finish(self, replaces: bool) -> Result<UnverifiedObject, Failure> {
         let ObjectWriter { stores, object, sink, sums, part_bytes, bytes } = self;
-        let is_verified = sink.is_verified();
-        sink.finish(&sums, part_bytes, replaces)?;
-        Ok(UnverifiedObject { stores, object, sums, part_bytes, bytes, is_verified })
+        let comparison = sink.finish(&sums, part_bytes, replaces)?;
+        Ok(UnverifiedObject { stores, object, sums, part_bytes, bytes, comparison })
     }
 }
 
@@ -102,8 +101,7 @@ pub struct UnverifiedObject {
     sums: PartSums,
     part_bytes: u64,
     bytes: u64,
-    /// Whether its sink read it back.
-    is_verified: bool,
+    comparison: Comparison,
 }
 
 /// A verified object.
@@ -134,10 +132,12 @@ impl UnverifiedObject {
             let url = source.url().to_string();
             let error = StoreError::Differs { url, expected, found };
             // What its sink compared before it had its name was replaced by another writer since.
-            return Err(if self.is_verified { error } else { self.refuse(error) });
+            let is_compared = self.comparison != Comparison::Missing;
+            return Err(if is_compared { error } else { self.refuse(error) });
         }
-        let read_back = self.is_verified || version.tag.trim_matches('"') != self.sums.etag();
-        if read_back && !self.is_verified {
+        let is_to_read = self.comparison == Comparison::Missing
+            && version.tag.trim_matches('"') != self.sums.etag();
+        if is_to_read {
             let mut sums = PartSums::default();
             for part in source.fetch(parts(self.bytes, self.part_bytes), STREAMS) {
                 sums.add(&part?);
@@ -149,6 +149,7 @@ impl UnverifiedObject {
                 return Err(self.refuse(error));
             }
         }
+        let read_back = is_to_read || self.comparison == Comparison::ReadBack;
         Ok(Some(VerifiedObject { version, read_back, notes: source.take_notes() }))
     }
 

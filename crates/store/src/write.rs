@@ -15,7 +15,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError, part_name};
+use swathe_store_api::{Comparison, Failure, PartSums, Sink, StoreError, part_name};
 
 /// Rename files, in order, up to the first that cannot be; how many were. Each folder is looked up
 /// once: for two long paths that takes a quarter of a rename.
@@ -200,12 +200,9 @@ impl Sink for NewFile {
         sums: &PartSums,
         part_bytes: u64,
         replaces: bool,
-    ) -> Result<(), Failure> {
-        Ok(self.name(sums, part_bytes, replaces)?)
-    }
-
-    fn is_verified(&self) -> bool {
-        true
+    ) -> Result<Comparison, Failure> {
+        self.name(sums, part_bytes, replaces)?;
+        Ok(Comparison::ReadBack)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::server::{Server, ask_all};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use swathe_store_api::{Failure, PartSums, Retry, Room, Sink, StoreError, Version};
+use swathe_store_api::{Comparison, Failure, PartSums, Retry, Room, Sink, StoreError, Version};
 use swathe_trace::{Ids, Level, event};
 
 /// An object that is being written.
@@ -291,7 +291,12 @@ impl Sink for StripedSink {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _: &PartSums, _: u64, replaces: bool) -> Result<(), Failure> {
+    fn finish(
+        mut self: Box<Self>,
+        _: &PartSums,
+        _: u64,
+        replaces: bool,
+    ) -> Result<Comparison, Failure> {
         if self.position != self.layout.size {
             let (url, start) = (self.url.clone(), 0);
             let (expected, found) = (self.layout.size, self.position);
@@ -307,11 +312,7 @@ impl Sink for StripedSink {
         if let Some((last, layout)) = &self.last {
             remove_parts(&self.servers, &self.path, last, *layout);
         }
-        Ok(())
-    }
-
-    fn is_verified(&self) -> bool {
-        true
+        Ok(Comparison::ReadBack)
     }
 }
 

@@ -219,7 +219,9 @@ impl TestStripe {
         for part in bytes.chunks(10_000) {
             sink.write(part.to_vec().into()).map_err(|failure| failure.error)?;
         }
-        sink.finish(&PartSums::default(), 10_000, replaces).map_err(|failure| failure.error)
+        sink.finish(&PartSums::default(), 10_000, replaces)
+            .map(drop)
+            .map_err(|failure| failure.error)
     }
 
     pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {

@@ -7,6 +7,7 @@
 
 use super::hidden_object::HiddenObject;
 use super::request_target::{RequestTarget, has_mark};
+use super::response::header;
 use super::retry::sending;
 use super::webdav::{ROOM, is_xrootd};
 use bytes::Bytes;
@@ -14,11 +15,11 @@ use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use reqwest::header::CONTENT_LENGTH;
-use reqwest::{Body, Method, RequestBuilder, Url};
+use reqwest::{Body, Method, RequestBuilder, Response, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
 use swathe_net::{connect_events, host, net};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError};
+use swathe_store_api::{CRC32_HEADER, Comparison, Failure, PartSums, Retry, Sink, StoreError};
 use swathe_trace::Scope;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinHandle;
@@ -38,13 +39,17 @@ pub(super) struct WebdavPut {
     part_bytes: u64,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
+    /// CRC-32 of what was written.
+    crc: crc32fast::Hasher,
+    /// CRC-32 of what the server wrote, if it says so.
+    crc_there: Option<String>,
 }
 
 /// The body.
 enum RequestBody {
     Whole(Bytes),
     /// Part after part, by one request; no sender: all of them were.
-    Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
+    Parts(Option<Sender<Bytes>>, JoinHandle<Result<Option<String>, Failure>>),
 }
 
 impl WebdavPut {
@@ -67,7 +72,8 @@ impl WebdavPut {
         let object = HiddenObject::new(target, is_xrootd)?;
         let (target, at) = (object.target.clone(), object.part_url.clone());
         let body = RequestBody::Whole(Bytes::new());
-        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room };
+        let (crc, crc_there) = (crc32fast::Hasher::new(), None);
+        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc, crc_there };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
             put.target.block_on(async |client| {
@@ -111,6 +117,7 @@ impl WebdavPut {
         })?;
         self.at = self.object.with_user(response.url().clone());
         self.object.is_xrootd |= is_xrootd(&response);
+        self.crc_there = crc_of(&response);
         Ok(())
     }
 
@@ -136,7 +143,7 @@ impl WebdavPut {
             };
             let put = connect_events::trace(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
-            put.map(|_| ())
+            put.map(|response| crc_of(&response))
         });
         self.body = RequestBody::Parts(Some(sender), request);
         Ok(())
@@ -150,7 +157,10 @@ impl WebdavPut {
         let (target, limit) = (&self.target, sending(2 * self.part_bytes));
         let result = target.block_on(async |_| Ok(timeout(limit, request).await))?;
         match result {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => {
+                self.crc_there = result?;
+                Ok(())
+            }
             Ok(Err(why)) => Err(target.network(why.to_string()).into()),
             Err(_) => Err(target.stall_error(&host(&self.at), limit).into()),
         }
@@ -160,6 +170,7 @@ impl WebdavPut {
 impl Sink for WebdavPut {
     /// Send a part, or keep it until it is finished.
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
+        self.crc.update(&part);
         let target = &self.target;
         match &mut self.body {
             RequestBody::Whole(body) => *body = part,
@@ -190,7 +201,7 @@ impl Sink for WebdavPut {
         _sums: &PartSums,
         _part_bytes: u64,
         replaces: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Comparison, Failure> {
         match &mut self.body {
             RequestBody::Whole(body) => {
                 let body = std::mem::take(body);
@@ -198,10 +209,21 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        // Who writes it reads it back under its name.
+        let crc = format!("{:08x}", self.crc.clone().finalize());
+        if let Some(found) = self.crc_there.as_ref().filter(|found| **found != crc) {
+            let url = self.target.url.clone();
+            let (expected, found) = (format!("CRC-32 {crc}"), format!("CRC-32 {found}"));
+            let error = StoreError::Differs { url, expected, found };
+            return Err(Failure { error, retry: Retry::Passing });
+        }
         self.object.rename(replaces)?;
-        Ok(())
+        Ok(if self.crc_there.is_some() { Comparison::Checksum } else { Comparison::Missing })
     }
+}
+
+/// The CRC-32 that the answer of a block server has.
+fn crc_of(response: &Response) -> Option<String> {
+    header(response, CRC32_HEADER).map(str::to_ascii_lowercase)
 }
 
 impl Drop for WebdavPut {

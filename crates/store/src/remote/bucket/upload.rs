@@ -6,7 +6,7 @@ use object_store::path::Path as Key;
 use object_store::{MultipartUpload, ObjectStoreExt};
 use std::collections::VecDeque;
 use swathe_net::{connect_events, net};
-use swathe_store_api::{Failure, PartSums, Sink, StoreError};
+use swathe_store_api::{Comparison, Failure, PartSums, Sink, StoreError};
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 
@@ -89,8 +89,9 @@ impl Sink for Upload {
         _sums: &PartSums,
         _part_bytes: u64,
         _replaces: bool,
-    ) -> Result<(), Failure> {
-        Ok(self.complete()?)
+    ) -> Result<Comparison, Failure> {
+        self.complete()?;
+        Ok(Comparison::Missing)
     }
 }
 
