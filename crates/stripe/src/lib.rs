@@ -19,6 +19,7 @@ mod part;
 mod part_fetch;
 mod part_writer;
 mod read_events;
+mod rebuild;
 mod record;
 mod records;
 mod reports;

@@ -1,18 +1,16 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
-use crate::layout::Layout;
 use crate::names::{FileKind, kind_of, part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
-use crate::part_writer::PartWriter;
+use crate::rebuild::rebuild;
 use crate::records::{Answer, Records, read_record, sound_bytes};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport, ServerReport,
 };
 use crate::server::{Server, ServerItem, ask_all};
-use crate::shards::ShardRanges;
 use crate::striped_store::StripedStore;
-use crate::window::Window;
+
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,8 +23,6 @@ const READ_BYTES: u64 = 4 << 20;
 const READS: u64 = 64;
 /// A part with more damages that its server tells of is not read further.
 const MOST_DAMAGES: u32 = 1000;
-/// Shard bytes that are rebuilt at a time.
-const REBUILD_BYTES: u64 = 16 << 20;
 /// Damaged blocks that a report names.
 const MOST_BLOCKS: usize = 100;
 
@@ -408,51 +404,4 @@ fn record_reports(
         PieceReport { server: server.name.clone(), state, why, damaged_blocks: Vec::new() }
     })
     .collect()
-}
-
-/// Write a part anew from what others have: bytes read and written.
-fn rebuild(
-    object: &Arc<Object>,
-    number: u32,
-    bad: &[u32],
-    server: &Arc<Server>,
-) -> Result<(u64, u64), StoreError> {
-    let layout: Layout = object.layout();
-    let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
-    let size = layout.part_bytes(number);
-    let mut writer = PartWriter::start(server.clone(), path, size, None)?;
-    let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
-    let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
-    let shard_of = |row| (row, layout.shard_in(row, number));
-    let mut read = 0;
-    let mut start = |row: u64| {
-        let rows = row..(row + rows_at_once).min(layout.rows());
-        let mut targets = ShardRanges::default();
-        for row in rows.clone() {
-            let id = shard_of(row);
-            targets.add(id, 0..layout.shard_bytes(row, id.1));
-        }
-        read += targets.bytes() * u64::from(layout.data);
-        (rows, Window::without(object.clone(), targets, bad))
-    };
-    // While some rows are written, the next are read.
-    let mut waiting = starts.next().map(&mut start);
-    while let Some((rows, window)) = waiting {
-        waiting = starts.next().map(&mut start);
-        let shards = window.shards()?;
-        for row in rows {
-            let id = shard_of(row);
-            let length = layout.shard_bytes(row, id.1);
-            if length == 0 {
-                continue;
-            }
-            let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
-            if !writer.write(bytes) {
-                let failure = writer.finish().err().map(|failure| failure.error);
-                return Err(failure.unwrap_or_else(|| object.too_few(&[])));
-            }
-        }
-    }
-    writer.finish().map_err(|failure| failure.error)?;
-    Ok((read, size))
 }

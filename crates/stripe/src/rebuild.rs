@@ -1,0 +1,99 @@
+//! Making a part anew from what the others have.
+
+use crate::layout::Layout;
+use crate::names::part_path;
+use crate::object::Object;
+use crate::part_writer::PartWriter;
+use crate::server::Server;
+use crate::shards::ShardRanges;
+use crate::window::Window;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use swathe_store_api::{Interrupt, StoreError};
+
+/// Shard bytes that are rebuilt at a time.
+const REBUILD_BYTES: u64 = 16 << 20;
+/// Large parts that a process rebuilds at a time. Two fill the lines of their servers, and leave
+/// more than half of these to somebody who reads.
+const LARGE_PARTS: u32 = 2;
+/// Smaller parts are rebuilt beside any others: they wait for answers, not for lines.
+const LARGE_BYTES: u64 = 1 << 20;
+/// A wait is checked for an interrupt after this time.
+const STEP: Duration = Duration::from_millis(100);
+
+static LARGE_COUNT: Mutex<u32> = Mutex::new(0);
+static LARGE_ENDED: Condvar = Condvar::new();
+
+/// One of the large parts that are rebuilt now.
+struct LargePart;
+
+impl LargePart {
+    /// Wait until there are few.
+    fn begin(url: &str) -> Result<LargePart, StoreError> {
+        let mut count = LARGE_COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count >= LARGE_PARTS {
+            if Interrupt::current().is_set() {
+                return Err(StoreError::Interrupted { url: url.to_string() });
+            }
+            let waited = LARGE_ENDED.wait_timeout(count, STEP);
+            count = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *count += 1;
+        Ok(LargePart)
+    }
+}
+
+impl Drop for LargePart {
+    fn drop(&mut self) {
+        *LARGE_COUNT.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        LARGE_ENDED.notify_one();
+    }
+}
+
+/// Write a part anew from what others have: bytes read and written.
+pub(crate) fn rebuild(
+    object: &Arc<Object>,
+    number: u32,
+    bad: &[u32],
+    server: &Arc<Server>,
+) -> Result<(u64, u64), StoreError> {
+    let layout: Layout = object.layout();
+    let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
+    let size = layout.part_bytes(number);
+    let _turn = if size > LARGE_BYTES { Some(LargePart::begin(&object.url)?) } else { None };
+    let mut writer = PartWriter::start(server.clone(), path, size, None)?;
+    let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
+    let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
+    let shard_of = |row| (row, layout.shard_in(row, number));
+    let mut read = 0;
+    let mut start = |row: u64| {
+        let rows = row..(row + rows_at_once).min(layout.rows());
+        let mut targets = ShardRanges::default();
+        for row in rows.clone() {
+            let id = shard_of(row);
+            targets.add(id, 0..layout.shard_bytes(row, id.1));
+        }
+        read += targets.bytes() * u64::from(layout.data);
+        (rows, Window::without(object.clone(), targets, bad))
+    };
+    // While some rows are written, the next are read.
+    let mut waiting = starts.next().map(&mut start);
+    while let Some((rows, window)) = waiting {
+        waiting = starts.next().map(&mut start);
+        let shards = window.shards()?;
+        for row in rows {
+            let id = shard_of(row);
+            let length = layout.shard_bytes(row, id.1);
+            if length == 0 {
+                continue;
+            }
+            let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
+            if !writer.write(bytes) {
+                let failure = writer.finish().err().map(|failure| failure.error);
+                return Err(failure.unwrap_or_else(|| object.too_few(&[])));
+            }
+        }
+    }
+    writer.finish().map_err(|failure| failure.error)?;
+    Ok((read, size))
+}
