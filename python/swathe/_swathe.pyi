@@ -100,6 +100,15 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
+    def stripe_server(self, name: str, server: str) -> str:
+        """Return one server of a striped store as JSON, as `stripe_servers` without a count.
+
+        It is `null` if the store has no server of this name.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
     def stripe_hedges(self, name: str) -> str:
         """Return how often parts of a striped store were late in this process, as JSON.
 
@@ -204,6 +213,9 @@ class Listing:
 
         The last value is the reason if an object or a folder could not be listed.
         """
+
+    def take_notes(self) -> list[str]:
+        """Return the warnings since the last call, as of servers that were left out."""
 
 class Copies:
     """Copies made by threads of their own, until this object is dropped."""

@@ -32,7 +32,7 @@ from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
 from swathe.portal.pages import stripe_servers
 from swathe.portal.pages.archive import cost_rows
-from swathe.stores.stripe_reports import ServerStatus, StripeStatus
+from swathe.stores.stripe_reports import ServerStatus
 from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
@@ -468,21 +468,32 @@ def test_store_tells_the_progress_of_its_repair(client: httpx.Client, archive: P
     assert "A repair" not in text_of(client, "/stores/wide")
 
 
-def test_a_server_that_hangs_does_not_stop_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_stops_no_page_and_no_other_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hanging = threading.Event()
-    server = ServerStatus("a:", "file:///a", True, None, 0, 0, 0)
+    status = {name: ServerStatus(name, f"file:///{name}", True, None, 0, 0, 0) for name in "abc"}
+    asked: list[str] = []
 
-    def ask(name: str, *, count: bool) -> StripeStatus:
-        hanging.wait(60)
-        return StripeStatus(name, 1, 0, 1 << 20, [server])
+    def ask(name: str, server: str) -> ServerStatus:
+        asked.append(server)
+        if server == "b":
+            hanging.wait(60)
+        return status[server]
 
-    monkeypatch.setattr(stripe_servers, "stripe_status", ask)
+    monkeypatch.setattr(stripe_servers, "server_status", ask)
     monkeypatch.setattr(stripe_servers, "WAIT_S", 0.05)
     states = stripe_servers.StripeServers()
-    assert states.states("wide") == {}
+    others = {name: status[name] for name in "ac"}
+    wait_until(lambda: states.states("wide", "abc") == others)
+    # As many stores that hang as there may be: one more is asked all the same.
+    for number in range(20):
+        states.states(f"hanging-{number}", "b")
+    wait_until(lambda: states.states("other", "ac") == others)
+    assert states.states("wide", "b") == {}
+    assert asked.count("b") == 21, "a server is asked once at a time"
     hanging.set()
-    wait_until(lambda: states.states("wide") == {"a:": server})
-    states.close()
+    wait_until(lambda: states.states("wide", "abc") == status)
 
 
 def test_predictions_tell_their_errors(client: httpx.Client) -> None:

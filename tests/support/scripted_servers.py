@@ -81,3 +81,14 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
         thread.join()
         server.hang_up()
         server.server_close()
+
+
+@contextmanager
+def hanging_server() -> Iterator[str]:
+    """Take connections and say nothing until the end of the block; gives host and port."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    try:
+        # The system accepts for it.
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.close()

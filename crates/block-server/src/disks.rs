@@ -183,7 +183,8 @@ impl Disks {
         let of_disk = |(disk, space): (&Arc<Disk>, Result<(u64, u64), RequestError>)| {
             let is_up = space.is_ok();
             let (free_bytes, total_bytes) = space.unwrap_or_default();
-            DiskSpace { name: disk.name.to_string(), is_up, free_bytes, total_bytes }
+            let (id, name) = (format!("{:016x}", disk.member.id), disk.name.to_string());
+            DiskSpace { id, name, is_up, free_bytes, total_bytes }
         };
         Space::of_disks(self.all.iter().zip(spaces).map(of_disk).collect())
     }

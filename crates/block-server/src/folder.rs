@@ -302,7 +302,13 @@ mod tests {
 
     #[test]
     fn properties_are_those_of_rfc_4918() {
-        let disk = DiskSpace { name: "d<1".into(), is_up: true, free_bytes: 3, total_bytes: 5 };
+        let disk = DiskSpace {
+            id: "1f".into(),
+            name: "d<1".into(),
+            is_up: true,
+            free_bytes: 3,
+            total_bytes: 5,
+        };
         let room = Space::of_disks(vec![disk]);
         let mut page = String::new();
         items().values().for_each(|item| push_response(&mut page, "/a%20b", item, Some(&room)));

@@ -37,4 +37,9 @@ impl Listing {
         };
         Ok(page.map(|page| page.into_iter().map(row).collect()))
     }
+
+    /// The warnings since the last call.
+    fn take_notes(&self) -> Vec<String> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
+    }
 }

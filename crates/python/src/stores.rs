@@ -100,6 +100,12 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), move |upkeep, _| Ok(upkeep.server_reports(count)))
     }
 
+    /// One server of a striped store, as JSON; `null` if it has no such one.
+    fn stripe_server(&self, py: Python<'_>, name: &str, server: String) -> PyResult<String> {
+        let work = move |upkeep: &Upkeep, _: &str| Ok(upkeep.server_report(&server));
+        self.look_after(py, &format!("{name}:"), work)
+    }
+
     /// How often parts of a striped store were late in this process, as JSON.
     fn stripe_hedges(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.hedges()))

@@ -52,6 +52,11 @@ pub trait Listing: Send {
     /// [`StoreError::NoIndex`] where the server answers with something else than an index;
     /// [`StoreError::Network`] where the server fails, or goes in circles.
     fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError>;
+
+    /// The warnings for the user since the last call.
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Whether a path below a listed folder has a hidden part.

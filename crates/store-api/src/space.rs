@@ -16,6 +16,9 @@ pub struct Space {
 /// Room of one disk of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskSpace {
+    /// Its number, which no other disk has; empty if its server does not tell.
+    #[serde(default)]
+    pub id: String,
     /// What its server calls it.
     pub name: String,
     /// Whether it is there.

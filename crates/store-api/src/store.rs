@@ -160,6 +160,15 @@ pub trait Store: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether a folder exists; true where folders are only beginnings of names, or the server does
+    /// not tell.
+    ///
+    /// # Errors
+    /// As [`Store::space`].
+    fn has_folder(&self, _folder: ObjectName<'_>) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     /// Begin to write an object of `size` bytes, in one part or in more.
     ///
     /// # Errors

@@ -33,6 +33,10 @@ impl FolderReader for LocalFolders {
         self.entries(&descriptor, path).map_err(|error| self.error(path, Refusal::Io(error.into())))
     }
 
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     fn reason(&self, error: &StoreError) -> String {
         match error {
             StoreError::Io { source, .. } => {

@@ -10,6 +10,7 @@ use crate::store_folders::StoreFolders;
 use crate::write::NewFile;
 use rustix::fs::statvfs;
 use rustix::io::Errno;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swathe_store_api::{
@@ -123,6 +124,15 @@ impl Store for LocalStore {
             }
         }
         Ok(None)
+    }
+
+    fn has_folder(&self, folder: ObjectName<'_>) -> Result<bool, StoreError> {
+        let path = path_of(folder.url)?;
+        match std::fs::metadata(&path) {
+            Ok(status) => Ok(status.is_dir()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(StoreError::from_io(&path.display().to_string(), source)),
+        }
     }
 
     fn create(

@@ -2,11 +2,12 @@
 
 mod server;
 
-use server::{Reply, Server, reply};
+use server::{ConnectionEnd, Reply, Server, raw, reply};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use swathe_store_api::{ListItem, ListOptions, StoreError, StoreSettings, Stores};
+use std::time::Duration;
+use swathe_store_api::{ListItem, ListOptions, ObjectName, StoreError, StoreSettings, Stores};
 
 fn stores(root: String) -> Stores {
     let settings = StoreSettings::new("here".into(), root, BTreeMap::new());
@@ -51,6 +52,23 @@ fn folders_of_a_server_are_asked_one_after_the_other_and_again_when_it_is_busy()
     let secret = format!("secret: {}{why}", server.url("data/secret/"));
     assert_eq!(names, ["a.fits".to_string(), secret, "more/b c.fits".into()]);
     assert_eq!(server.requests().len(), 4);
+}
+
+/// Bytes that come one by one are too few for a listing, and for one property.
+#[test]
+fn an_answer_that_drips_is_given_up() {
+    let server = Server::start(|_, _| {
+        let mut drip = raw("207 Multi-Status\nContent-Type: application/xml", b"<a>");
+        drip.then = ConnectionEnd::Repeat(" ");
+        drip
+    });
+    let root = server.url("data").replace("http://", "dav://");
+    let settings = StoreSettings::new("here".into(), root.clone(), BTreeMap::new());
+    let store = swathe_store::connect_with_stall(settings, Duration::from_millis(300));
+    let object = ObjectName { url: &format!("{root}/"), qualified_name: None };
+    let error = store.has_folder(object).unwrap_err().to_string();
+    assert!(error.contains("bytes of an answer in 0.3 s"), "{error}");
+    assert!(store.space(object).is_err());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Parts that no object needs any more, and records of removals.
 
+use crate::answers::ask_all;
 use crate::listing::{ListedObjects, ServerFiles};
 use crate::names::{FileKind, kind_of, record_path};
 use crate::record::Generation;
 use crate::records::{Answer, Records, read_record};
 use crate::reports::Leftover;
-use crate::server::{Server, ServerItem, ask_all};
+use crate::server::{Server, ServerItem};
 use crate::upkeep::Upkeep;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};

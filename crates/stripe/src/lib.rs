@@ -6,6 +6,7 @@
 //! `docs/design/027-stripes.md`.
 #![warn(missing_docs)]
 
+mod answers;
 mod ask;
 mod combined_costs;
 mod hedge;
@@ -24,6 +25,8 @@ mod record;
 mod records;
 mod reports;
 mod server;
+mod server_places;
+mod server_reports;
 mod shards;
 mod striped_read;
 mod striped_room;
@@ -39,7 +42,7 @@ use swathe_store_api::{Store, StoreSettings, Stores};
 
 pub use reports::{
     HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
-    ServerReport,
+    ServerReport, ServerState,
 };
 pub use upkeep::Upkeep;
 

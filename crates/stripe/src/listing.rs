@@ -3,18 +3,26 @@
 //! The names of parts have the sizes of their objects. So records are read only of objects that
 //! servers disagree about.
 
+use crate::answers::{Grace, ask_enough, numbered};
 use crate::names::{FileKind, kind_of};
 use crate::record::{Generation, is_odd};
-use crate::records::{Records, failures_of, majority, too_few_servers};
-use crate::server::{Server, ServerItem, ask_all};
+use crate::records::{Records, majority, too_few_servers};
+use crate::server::{NO_ANSWER, Server, ServerItem};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use swathe_store_api::{Entry, ListItem, ListOptions, Listing, StoreError, is_hidden};
 
 /// Names of a page.
 const PAGE: usize = 1000;
 /// All names are in memory; a listing with more bytes of them is an error.
 const MOST_NAME_BYTES: usize = 256 << 20;
+/// A server that is later than the others by more is left out, where the others are enough.
+const GRACE: Grace = Grace {
+    least: Duration::from_secs(5),
+    least_after_failure: Duration::from_secs(1),
+    ends: true,
+};
 
 /// What servers have of an object.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +42,8 @@ pub(crate) struct ListedObjects {
     pub(crate) objects: BTreeMap<String, ServerFiles>,
     /// Servers that listed all they have.
     servers: usize,
+    /// The others, and why.
+    absences: Vec<String>,
     refusals: BTreeMap<String, String>,
     name_bytes: usize,
 }
@@ -47,17 +57,33 @@ impl ListedObjects {
     ) -> Result<ListedObjects, StoreError> {
         let files = Arc::new(Mutex::new(ListedObjects::default()));
         let (all, folder, name) = (files.clone(), path.to_string(), url.to_string());
-        let results = ask_all(servers, move |_, server| {
-            server.list(&folder, &mut |item| {
+        let work = move |_, server: &Server| {
+            server.list_patiently(&folder, &mut |item| {
                 all.lock().unwrap_or_else(PoisonError::into_inner).add(item, &name)
             })
-        });
-        let (failures, count) = (failures_of(servers, &results), servers.len());
-        if failures.len() >= majority(count) {
-            return Err(too_few_servers(url, "listings of", majority(count), count, &failures));
+        };
+        let count = servers.len();
+        let is_enough = |results: &[Option<Result<(), StoreError>>]| {
+            results.iter().flatten().filter(|result| result.is_ok()).count() >= majority(count)
+        };
+        let results = ask_enough(&numbered(servers), count, GRACE, is_enough, work);
+        let mut absences = Vec::new();
+        for (server, result) in servers.iter().zip(results) {
+            match result {
+                Some(Ok(())) => {}
+                Some(Err(StoreError::Interrupted { .. })) => {
+                    return Err(StoreError::Interrupted { url: url.to_string() });
+                }
+                Some(Err(error)) => absences.push(format!("{}: {error}", server.name)),
+                None => absences.push(format!("{}: {NO_ANSWER}", server.name)),
+            }
+        }
+        if absences.len() >= majority(count) {
+            return Err(too_few_servers(url, "listings of", majority(count), count, &absences));
         }
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.servers = count - failures.len();
+        files.servers = count - absences.len();
+        files.absences = absences;
         Ok(std::mem::take(&mut *files))
     }
 
@@ -102,7 +128,7 @@ pub(crate) fn list_objects(
     url: String,
     options: ListOptions,
 ) -> Box<dyn Listing> {
-    Box::new(StripedListing { servers, path, url, options, items: None })
+    Box::new(StripedListing { servers, path, url, options, items: None, notes: Vec::new() })
 }
 
 struct StripedListing {
@@ -111,15 +137,18 @@ struct StripedListing {
     url: String,
     options: ListOptions,
     items: Option<std::vec::IntoIter<ListItem>>,
+    notes: Vec<String>,
 }
 
 impl StripedListing {
-    fn read(&self) -> Result<Vec<ListItem>, StoreError> {
+    fn read(&mut self) -> Result<Vec<ListItem>, StoreError> {
         let folder = match self.path.trim_end_matches('/') {
             "" => String::new(),
             folder => format!("{folder}/"),
         };
-        let files = ListedObjects::list(&self.servers, &folder, &self.url)?;
+        let mut files = ListedObjects::list(&self.servers, &folder, &self.url)?;
+        let note = |absence| format!("{}: listed without {absence}", self.url);
+        self.notes = std::mem::take(&mut files.absences).into_iter().map(note).collect();
         let mut items = Vec::new();
         if !self.path.is_empty() && !self.path.ends_with('/') {
             items.extend(self.by_record(&self.path));
@@ -181,12 +210,16 @@ impl StripedListing {
 
 impl Listing for StripedListing {
     fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError> {
-        let items = match &mut self.items {
-            Some(items) => items,
-            None => self.items.insert(self.read()?.into_iter()),
-        };
+        if self.items.is_none() {
+            self.items = Some(self.read()?.into_iter());
+        }
+        let Some(items) = &mut self.items else { return Ok(None) };
         let page: Vec<ListItem> = items.by_ref().take(PAGE).collect();
         Ok((!page.is_empty()).then_some(page))
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 }
 

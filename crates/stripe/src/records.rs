@@ -3,25 +3,30 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
+use crate::answers::{Grace, ask_enough, numbered};
 use crate::layout::Layout;
 use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
-use crate::server::{Server, ask};
+use crate::server::{NO_ANSWER, Server};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use swathe_store_api::{Source, StoreError};
 
 /// Bytes of a record that are read at first, if its opening brought none.
 const FIRST_BYTES: u64 = 16 << 10;
 /// Groups of checksums that are read at once, if all are.
 const GROUPS_AT_ONCE: u64 = 16;
-/// How much longer than the others a server may take, at least,
-const GRACE: Duration = Duration::from_millis(50);
-/// and as a multiple of what they took.
-const PATIENCE: u32 = 2;
+/// A reader does not wait for a late server.
+const READ_GRACE: Duration = Duration::from_millis(50);
+const READ: Grace = Grace { least: READ_GRACE, least_after_failure: READ_GRACE, ends: false };
+/// Whoever asks all servers does, but not for one that hangs.
+const ALL: Grace = Grace {
+    least: Duration::from_secs(5),
+    least_after_failure: Duration::from_millis(500),
+    ends: true,
+};
 
 /// A record on a server.
 #[derive(Clone)]
@@ -128,6 +133,12 @@ pub(crate) enum Answer {
     Failed(StoreError),
 }
 
+impl Answer {
+    fn says_what_it_has(&self) -> bool {
+        matches!(self, Answer::Record(_) | Answer::Absent)
+    }
+}
+
 /// What servers say of an object; `None` of those that were not waited for.
 pub(crate) struct Records {
     pub(crate) answers: Vec<Option<Answer>>,
@@ -184,51 +195,27 @@ pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
 
 impl Records {
     /// Ask servers for the record of an object: all with `all`, else as many as are needed to know
-    /// its version, without waiting for a late one.
+    /// its version, without waiting for a late one. With `all`, one that says nothing for seconds is
+    /// left out, if a majority of the others can say what they have.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
-        let mut answers: Vec<Option<Answer>> = servers.iter().map(|_| None).collect();
-        let is_asked = |server: &Arc<Server>| all || !server.is_silent();
-        let by_number = |is_first: bool| -> Vec<(usize, Arc<Server>)> {
-            let each = servers.iter().cloned().enumerate();
-            each.filter(|(_, server)| is_asked(server) == is_first).collect()
-        };
-        let (first, rest) = (by_number(true), by_number(false));
-        let spare = majority(servers.len()) - 1;
-        let (first, rest) = if rest.len() > spare {
-            (servers.iter().cloned().enumerate().collect(), Vec::new())
-        } else {
-            (first, rest)
-        };
-        let began = Instant::now();
-        let object = path.to_string();
-        let receiver = ask(&first, move |_, server| read_record(server, &object));
-        let mut limit = None;
-        let mut missing = first.len();
-        while missing > 0 {
-            let enough = !all && missing + rest.len() <= spare;
-            if enough && limit.is_none() {
-                limit = Some(Instant::now() + GRACE.max(PATIENCE * began.elapsed()));
-            }
-            let answer = match limit {
-                None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(until) => {
-                    receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
-                }
+        let (count, object) = (servers.len(), path.to_string());
+        let spare = majority(count) - 1;
+        let work = move |_, server: &Server| read_record(server, &object);
+        if all {
+            let is_enough = |answers: &[Option<Answer>]| {
+                let good = answers.iter().flatten().filter(|answer| answer.says_what_it_has());
+                good.count() > spare
             };
-            match answer {
-                Ok((number, answer)) => {
-                    answers[number] = Some(answer);
-                    missing -= 1;
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    let late = first.iter().filter(|(number, _)| answers[*number].is_none());
-                    late.for_each(|(_, server)| server.note_failure());
-                    break;
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+            let answers = ask_enough(&numbered(servers), count, ALL, is_enough, work);
+            return Records { answers };
         }
-        Records { answers }
+        let (silent, others): (Vec<_>, Vec<_>) =
+            numbered(servers).into_iter().partition(|(_, server)| server.is_silent());
+        let asked = if silent.len() > spare { numbered(servers) } else { others };
+        let is_enough = |answers: &[Option<Answer>]| {
+            answers.iter().filter(|answer| answer.is_none()).count() <= spare
+        };
+        Records { answers: ask_enough(&asked, count, READ, is_enough, work) }
     }
 
     /// The records that can be read.
@@ -300,7 +287,7 @@ impl Records {
         each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
             Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
-            None => Some(format!("{}: no answer", server.name)),
+            None => Some(format!("{}: {NO_ANSWER}", server.name)),
             _ => None,
         })
         .collect()

@@ -96,6 +96,23 @@ impl RepairReport {
     }
 }
 
+/// The state of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum ServerState {
+    /// It could be listed.
+    #[serde(rename = "reachable")]
+    Reachable,
+    /// Its folder does not exist, though other servers have objects.
+    #[serde(rename = "missing")]
+    Missing,
+    /// It said nothing in time.
+    #[serde(rename = "no answer")]
+    Silent,
+    /// It could not be listed for another reason.
+    #[serde(rename = "unreachable")]
+    Unreachable,
+}
+
 /// A server of a striped store.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerReport {
@@ -105,8 +122,12 @@ pub struct ServerReport {
     pub url: String,
     /// Whether it could be listed.
     pub is_reachable: bool,
+    /// The same in more words.
+    pub state: ServerState,
     /// Why not.
     pub why: Option<String>,
+    /// Another server that is the same place.
+    pub same_as: Option<String>,
     /// Parts on it.
     pub parts: u64,
     /// Records on it.

@@ -1,21 +1,29 @@
 //! One of the places that a striped store keeps its parts in.
 
+use crate::names::{FileKind, kind_of};
 use crate::record::Header;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store::ObjectWriter;
 use swathe_store_api::{
-    Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, Retry, Room, Source, Space,
-    Store, StoreError, Stores, Version,
+    Entry, Failure, Interrupt, ListItem, ListOptions, Listing, ObjectName, Retry, Room, Source,
+    Space, Store, StoreError, Stores, Version,
 };
-use swathe_trace::Scope;
 
 /// A server that failed is left out where others are enough, and asked again after this time.
 const SILENCE: Duration = Duration::from_secs(5);
+/// How long a server may say nothing before it counts as one that gives no answer,
+const ANSWER_LIMIT: Duration = Duration::from_secs(8);
+/// and one that failed when it was last asked.
+const FAILED_ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// What the error of a server begins with that said nothing in time.
+pub(crate) const NO_ANSWER: &str = "no answer";
 /// Attempts to write a small object.
 const ATTEMPTS: u32 = 4;
 
@@ -29,6 +37,8 @@ pub(crate) struct Server {
     /// What users and records call it: `NAME:prefix`.
     pub(crate) name: String,
     health: Arc<Mutex<Health>>,
+    /// Whether its folder may be made: no server of the store has an object yet.
+    is_new: AtomicBool,
 }
 
 /// Whether a server failed.
@@ -41,6 +51,15 @@ struct Health {
     path: String,
 }
 
+impl Health {
+    /// That of a server, by its name and URL: one per process.
+    fn of(key: &str) -> Arc<Mutex<Health>> {
+        static ALL: Mutex<BTreeMap<String, Arc<Mutex<Health>>>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(key.to_string()).or_default().clone()
+    }
+}
+
 impl Server {
     /// A folder of a store that has a name; an empty prefix is its root.
     pub(crate) fn new(store: Arc<dyn Store>, prefix: &str) -> Server {
@@ -50,7 +69,8 @@ impl Server {
         };
         let name = format!("{}:{prefix}", store.settings().name);
         let stores = Stores::new(Vec::new(), swathe_store::connect).with(store.clone());
-        Server { store, stores, prefix, name, health: Arc::default() }
+        let health = Health::of(&format!("{name} {}", store.display_url(&store.url_of(&prefix))));
+        Server { store, stores, prefix, name, health, is_new: AtomicBool::new(false) }
     }
 
     /// The store that it is a folder of.
@@ -61,6 +81,14 @@ impl Server {
     /// As users may see it.
     pub(crate) fn url(&self) -> String {
         self.store.display_url(&self.store.url_of(&self.prefix))
+    }
+
+    /// Its path on its server or machine, with a slash at the end.
+    pub(crate) fn path(&self) -> String {
+        let url = self.store.url_of(&self.prefix);
+        let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let path = rest.find('/').map_or("", |at| &rest[at..]);
+        format!("{}/", path.trim_end_matches('/'))
     }
 
     fn at<T>(&self, path: &str, work: impl FnOnce(ObjectName<'_>) -> T) -> T {
@@ -87,7 +115,43 @@ impl Server {
 
     /// The room on it; `None` if it does not tell.
     pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
-        self.at("", |name| self.store.space(name))
+        self.ask_soon(|| self.at("", |name| self.store.space(name)))
+    }
+
+    /// Whether its folder exists.
+    pub(crate) fn has_folder(&self) -> Result<bool, StoreError> {
+        self.ask_soon(|| self.at("", |name| self.store.has_folder(name)))
+    }
+
+    /// Ask what it knows without a search.
+    fn ask_soon<T>(&self, ask: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };
+        let result = self.within(limit, |_| ask());
+        self.learn("", &result);
+        result
+    }
+
+    /// Let its folder be made with the first file in it.
+    pub(crate) fn let_folder_be_made(&self) {
+        self.is_new.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuse to make a folder of this machine again: its disk may only not be mounted.
+    fn check_folder(&self) -> Result<(), StoreError> {
+        if !self.store.is_local() || self.is_new.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.has_folder()? {
+            true => Ok(()),
+            false => Err(self.missing_folder()),
+        }
+    }
+
+    /// The error that its folder does not exist.
+    pub(crate) fn missing_folder(&self) -> StoreError {
+        let why =
+            ": expected the folder of a server, found none; mount its disk, or make the folder";
+        StoreError::NotFound { url: self.url(), why: why.into() }
     }
 
     /// Begin to write a file, in pieces of `part_bytes`.
@@ -97,12 +161,14 @@ impl Server {
         size: u64,
         part_bytes: u64,
     ) -> Result<ObjectWriter, StoreError> {
+        self.check_folder()?;
         let name = format!("{}{path}", self.name);
         ObjectWriter::create(&self.stores, &name, size, size > part_bytes, part_bytes)
     }
 
     /// Reserve room for a file of some bytes, in the folder of a path.
     pub(crate) fn reserve(&self, path: &str, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.check_folder()?;
         self.at(path, |name| self.store.reserve(name, bytes))
     }
 
@@ -165,19 +231,66 @@ impl Server {
 
     /// Ask for the first page of a listing: whether it answers.
     pub(crate) fn answers(&self) -> Result<(), StoreError> {
-        let options = ListOptions { with_hidden: true, may_lack: true };
-        self.at("", |name| self.store.list(name, options))?.next_page().map(drop)
+        let result = self.within(ANSWER_LIMIT, |_| self.listing("")?.next_page().map(drop));
+        self.learn("", &result);
+        result
     }
 
-    /// The files at or below a path, in pages; paths as of this folder.
+    /// Whether it has a part or a record.
+    pub(crate) fn has_files(&self) -> Result<bool, StoreError> {
+        self.within(ANSWER_LIMIT, |heard| {
+            let mut listing = self.listing("")?;
+            while let Some(page) = listing.next_page()? {
+                heard();
+                let is_ours = |item: &ListItem| match item {
+                    ListItem::Object(entry) => !matches!(kind_of(&entry.path), FileKind::Other),
+                    ListItem::Unlisted { .. } => false,
+                };
+                if page.iter().any(is_ours) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    fn listing(&self, path: &str) -> Result<Box<dyn Listing>, StoreError> {
+        let options = ListOptions { with_hidden: true, may_lack: true };
+        self.at(path, |name| self.store.list(name, options))
+    }
+
+    /// The files at or below a path, in pages; paths as of this folder. It is an error if no page
+    /// comes for a while.
     pub(crate) fn list(
         &self,
         path: &str,
         take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let options = ListOptions { with_hidden: true, may_lack: true };
-        let mut listing = self.at(path, |name| self.store.list(name, options))?;
+        let result = self.within(ANSWER_LIMIT, |heard| self.list_pages(path, heard, take));
+        self.learn(path, &result);
+        result
+    }
+
+    /// The same with all the time that its store takes.
+    pub(crate) fn list_patiently(
+        &self,
+        path: &str,
+        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let result = self.list_pages(path, &|| {}, take);
+        self.learn(path, &result);
+        result
+    }
+
+    fn list_pages(
+        &self,
+        path: &str,
+        heard: &dyn Fn(),
+        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut listing = self.listing(path)?;
         while let Some(page) = listing.next_page()? {
+            heard();
             for item in page {
                 let below = |path: String| path.strip_prefix(&self.prefix).map(str::to_string);
                 match item {
@@ -194,6 +307,34 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Do work that waits for the server, and end its wait when it heard nothing for a time.
+    fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl FnOnce(&dyn Fn()) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.store.is_local() {
+            return work(&|| {});
+        }
+        let outer = Interrupt::current();
+        let inner = outer.child();
+        let sender = set_after(limit, inner.clone());
+        inner.enter();
+        let heard = || {
+            // If nobody waits for it, the interrupt is set already.
+            let _ = sender.send(());
+        };
+        let result = work(&heard);
+        outer.enter();
+        match result {
+            Err(StoreError::Interrupted { url }) if !outer.is_set() => {
+                let why = format!("{NO_ANSWER} for {} s", limit.as_secs());
+                Err(StoreError::Network { url, why })
+            }
+            result => result,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {
@@ -213,6 +354,11 @@ impl Server {
             health.is_asked = again.is_ok();
         }
         true
+    }
+
+    /// Whether it failed when it was last asked.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.lock().failed_at.is_some()
     }
 
     /// Remember that it failed, or was too late.
@@ -256,46 +402,17 @@ pub(crate) enum ServerItem {
     },
 }
 
-/// Ask servers at the same time; the answers come with the number of each, as they arrive. Those of
-/// this machine are asked one after the other: that takes less than a thread.
-pub(crate) fn ask<T: Send + 'static>(
-    servers: &[(usize, Arc<Server>)],
-    work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
-) -> Receiver<(usize, T)> {
+/// Set an interrupt when nothing was sent for a time; until the sender is dropped.
+fn set_after(limit: Duration, interrupt: Interrupt) -> Sender<()> {
     let (sender, receiver) = channel();
-    let work = Arc::new(work);
-    for (number, server) in servers {
-        let (number, server, work, sender) =
-            (*number, server.clone(), work.clone(), sender.clone());
-        let is_local = server.store.is_local();
-        // A thread that panics gives no answer.
-        let ask = move || {
-            let answer = catch_unwind(AssertUnwindSafe(|| work(number, &server)));
-            drop(answer.map(|answer| sender.send((number, answer))));
-        };
-        if is_local {
-            ask();
-            continue;
+    std::thread::spawn(move || {
+        loop {
+            match receiver.recv_timeout(limit) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => break interrupt.set(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
-        let (scope, interrupt) = (Scope::current(), Interrupt::current());
-        std::thread::spawn(move || {
-            scope.enter();
-            interrupt.enter();
-            ask();
-        });
-    }
-    receiver
-}
-
-/// Ask all servers, and wait for all answers.
-pub(crate) fn ask_all<T: Send + 'static>(
-    servers: &[Arc<Server>],
-    work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
-) -> Vec<T> {
-    let by_number: Vec<(usize, Arc<Server>)> = servers.iter().cloned().enumerate().collect();
-    let answers = ask(&by_number, work);
-    let mut answers: Vec<(usize, T)> = answers.into_iter().collect();
-    assert!(answers.len() == servers.len(), "a thread that asked a server panicked");
-    answers.sort_by_key(|(number, _)| *number);
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    });
+    sender
 }

@@ -5,13 +5,14 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
+use crate::answers::ask_all;
 use crate::layout::Layout;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::{Answer, Records, failures_of, majority, too_few_servers};
-use crate::server::{Server, ask_all};
+use crate::server::Server;
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -10,10 +10,12 @@ use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
+use crate::server_places::{let_new_folders_be_made, refuse_same_places};
 use crate::striped_room::StripedRoom;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
@@ -33,6 +35,8 @@ pub(crate) struct StripedStore {
     pub(crate) servers: Vec<Arc<Server>>,
     layout: Result<Layout, String>,
     pub(crate) hedges: Arc<Hedges>,
+    /// Whether no two servers are one place.
+    is_apart: Arc<AtomicBool>,
 }
 
 impl StripedStore {
@@ -57,7 +61,7 @@ impl StripedStore {
         let settings = StoreSettings { costs, ..settings };
         let first = servers.first().map(|server| server.url()).unwrap_or_default();
         let hedges = Hedges::of(&format!("{} {first}", settings.root));
-        StripedStore { settings, servers, layout, hedges }
+        StripedStore { settings, servers, layout, hedges, is_apart: Arc::default() }
     }
 
     /// The layout of an object of this size.
@@ -93,6 +97,16 @@ impl StripedStore {
             }
             path => Ok(path),
         }
+    }
+
+    /// Look at the places of the servers before something is written to them.
+    fn check_places(&self, url: &str) -> Result<(), StoreError> {
+        if !self.is_apart.load(Ordering::Relaxed) {
+            let is_apart = refuse_same_places(&self.servers, url)?;
+            self.is_apart.store(is_apart, Ordering::Relaxed);
+        }
+        let_new_folders_be_made(&self.servers);
+        Ok(())
     }
 
     fn costs(&self, layout: Layout) -> Costs {
@@ -209,11 +223,13 @@ impl Store for StripedStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         let path = self.object_path(object.url)?;
         let layout = self.layout(object.url, size)?;
+        self.check_places(object.url)?;
         let url = object.url.to_string();
         Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
     }
 
     fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.check_places(object.url)?;
         let store = self.clone();
         let layout_of = Box::new(move |url: &str, size| {
             Ok((store.object_path(url)?.to_string(), store.layout(url, size)?))

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use swathe_plan::{Costs, Curve, Way};
 use swathe_store_api::{
-    ListItem, ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink, Source,
-    Store, StoreError, StoreSettings, Version,
+    Interrupt, ListItem, ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink,
+    Source, Store, StoreError, StoreSettings, Version,
 };
 
 /// How a server behaves.
@@ -19,6 +19,8 @@ use swathe_store_api::{
 pub(crate) struct Behaviour {
     /// Nothing can be asked of it.
     pub(crate) is_dead: AtomicBool,
+    /// It says nothing.
+    pub(crate) is_hanging: AtomicBool,
     /// Nothing can be written to it.
     pub(crate) is_full: AtomicBool,
     /// Each read takes so long.
@@ -42,6 +44,12 @@ impl FlakyStore {
         if self.behaviour.is_dead.load(Ordering::Relaxed) {
             let why = "connection refused".to_string();
             return Err(StoreError::Network { url: url.to_string(), why });
+        }
+        while self.behaviour.is_hanging.load(Ordering::Relaxed) {
+            if Interrupt::current().is_set() {
+                return Err(StoreError::Interrupted { url: url.to_string() });
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
     }
@@ -92,6 +100,11 @@ impl Store for FlakyStore {
     ) -> Result<Box<dyn Listing>, StoreError> {
         self.check(object.url)?;
         self.inner.list(object, options)
+    }
+
+    fn has_folder(&self, folder: ObjectName<'_>) -> Result<bool, StoreError> {
+        self.check(folder.url)?;
+        self.inner.has_folder(folder)
     }
 
     fn create(
@@ -172,6 +185,9 @@ pub(crate) struct TestStripe {
     pub(crate) folder: tempfile::TempDir,
 }
 
+/// Names and sizes, and notes.
+type ListedNames = (Vec<(String, Option<u64>)>, Vec<String>);
+
 pub(crate) const BLOCK: u64 = 8192;
 
 impl TestStripe {
@@ -243,6 +259,11 @@ impl TestStripe {
 
     /// The names and sizes of a listing.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<(String, Option<u64>)>, StoreError> {
+        self.list_with_notes(path).map(|(all, _)| all)
+    }
+
+    /// The same, and the notes.
+    pub(crate) fn list_with_notes(&self, path: &str) -> Result<ListedNames, StoreError> {
         let url = TestStripe::url(path);
         let options = ListOptions { with_hidden: false, may_lack: true };
         let mut listing =
@@ -254,7 +275,7 @@ impl TestStripe {
                 ListItem::Unlisted { path, .. } => (path, None),
             }));
         }
-        Ok(all)
+        Ok((all, listing.take_notes()))
     }
 
     /// Objects of servers that were opened.

@@ -1,14 +1,14 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
-use crate::names::{FileKind, kind_of, part_path, record_path};
+use crate::names::{part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::rebuild::rebuild;
 use crate::records::{Answer, Records, read_record, sound_bytes};
 use crate::reports::{
-    HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport, ServerReport,
+    HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
-use crate::server::{Server, ServerItem, ask_all};
+use crate::server::{NO_ANSWER, Server};
 use crate::striped_store::StripedStore;
 
 use bytes::Bytes;
@@ -208,44 +208,6 @@ impl Upkeep {
         let [tries, wins, extra_bytes, read_bytes] = self.0.hedges.counts();
         HedgeReport { tries, wins, extra_bytes, read_bytes }
     }
-
-    /// The servers of the store; with `count` what is on them.
-    pub fn server_reports(&self, count: bool) -> Vec<ServerReport> {
-        ask_all(self.servers(), move |_, server| {
-            let (mut parts, mut records, mut bytes) = (0, 0, 0);
-            let list = |take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>| match count {
-                true => server.list("", take),
-                false => server.answers(),
-            };
-            let result = list(&mut |item| {
-                if let ServerItem::File(entry) = item {
-                    match kind_of(&entry.path) {
-                        FileKind::Part { .. } => parts += 1,
-                        FileKind::Record { .. } => records += 1,
-                        FileKind::Other => return Ok(()),
-                    }
-                    bytes += entry.size.unwrap_or(0);
-                }
-                Ok(())
-            });
-            // Also of a server with a missing disk, which cannot be listed.
-            let (space, space_error) = match server.space() {
-                Ok(space) => (space, None),
-                Err(error) => (None, Some(error.to_string())),
-            };
-            ServerReport {
-                server: server.name.clone(),
-                url: server.url(),
-                is_reachable: result.is_ok(),
-                why: result.err().map(|error| error.to_string()),
-                parts,
-                records,
-                bytes,
-                space,
-                space_error,
-            }
-        })
-    }
 }
 
 fn state_of(error: &StoreError) -> PieceState {
@@ -291,6 +253,10 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
         why,
         damaged_blocks: Vec::new(),
     };
+    if !part.is_usable() {
+        // It was asked for the record a moment ago.
+        return Ok((report(PieceState::Unreachable, Some(NO_ANSWER.into())), Vec::new()));
+    }
     let source = match part.open_anew() {
         Ok(source) => source,
         Err(error) => {

@@ -212,7 +212,6 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
     finally:
         await run_in_threadpool(portal.runner.stop)
         await run_in_threadpool(counting.join)  # the catalogue is closed next
-        app.state.stripe_servers.close()
 
 
 class SecureApp(FastAPI):

@@ -76,9 +76,12 @@ def list_objects(
 
 
 def listed_objects(
-    listing: Listing, prefix: str, pattern: str | None
+    listing: Listing, prefix: str, pattern: str | None, notes: list[str] | None = None
 ) -> Iterator[ListedObject | UnlistedObject]:
-    """Yield the entries of a listing whose names match the pattern, as `list_objects`."""
+    """Yield the entries of a listing whose names match the pattern, as `list_objects`.
+
+    Warnings are added to `notes`.
+    """
     while (page := listing.next_page()) is not None:
         for path, size, time, etag, why in page:
             if why is not None:
@@ -87,6 +90,8 @@ def listed_objects(
                 if size is not None and size > LARGEST_SIZE:
                     size = None
                 yield _check_name(ListedObject(path, size, _mark(time), _mark(etag)))
+    if notes is not None:
+        notes.extend(listing.take_notes())
 
 
 def read_list(

@@ -47,7 +47,7 @@ class SubFolder(NamedTuple):
 
 
 def list_objects(
-    place: str, *, pattern: str | None = None
+    place: str, *, pattern: str | None = None, notes: list[str] | None = None
 ) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects at or below a place, with their full names as `path`.
 
@@ -57,6 +57,8 @@ def list_objects(
     Args:
         place: `NAME:folder/` of a store that can be listed, or a local folder.
         pattern: names of files, as `*.fits`; with a slash, paths below the place.
+        notes: list to which warnings are added, as of servers of a striped store that were left
+            out.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
@@ -65,7 +67,7 @@ def list_objects(
     check_text("place", place)
     name, prefix = _parts_of(place)
     listing = native_stores().list(f"{name}{prefix}")
-    for entry in listed_objects(listing, prefix, validate_pattern(pattern)):
+    for entry in listed_objects(listing, prefix, validate_pattern(pattern), notes):
         path = f"{name}{entry.path}"
         if isinstance(entry, UnlistedObject):
             yield UnlistedObject(path, entry.reason)
@@ -74,7 +76,7 @@ def list_objects(
 
 
 def list_folder(
-    place: str, *, pattern: str | None = None
+    place: str, *, pattern: str | None = None, notes: list[str] | None = None
 ) -> Iterator[ListedObject | UnlistedObject | SubFolder]:
     """Yield the objects of a folder as they are listed, then its sub-folders.
 
@@ -86,13 +88,14 @@ def list_folder(
     Args:
         place: as in `list_objects`.
         pattern: as in `list_objects`.
+        notes: as in `list_objects`.
 
     Raises:
         NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
     """
     top = top_of(check_text("place", place))
     folders: dict[str, tuple[int, int]] = {}
-    for entry in list_objects(place, pattern=pattern):
+    for entry in list_objects(place, pattern=pattern, notes=notes):
         name, slash, _ = entry.path.removeprefix(top).partition("/")
         if not slash or not entry.path.startswith(top) or isinstance(entry, UnlistedObject):
             yield entry

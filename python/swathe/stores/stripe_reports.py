@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from swathe.catalog.records.stripes import StripeWork
 from swathe.stores.copies import MOST_FAULTS, CopyFault, FaultReport
 
+ServerState: TypeAlias = Literal["reachable", "missing", "no answer", "unreachable"]
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 
 
@@ -177,12 +178,14 @@ class DiskSpace:
         is_up: whether the disk is there.
         free_bytes: bytes that can be written.
         total_bytes: all its bytes.
+        id: its number, which no other disk has; empty if its server does not tell.
     """
 
     name: str
     is_up: bool
     free_bytes: int
     total_bytes: int
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,9 @@ class ServerStatus:
         bytes: size of both.
         space: room on it; `None` if it does not tell, as buckets.
         space_error: reason, if that could not be asked.
+        state: `reachable`, `missing` (its folder does not exist, and other servers have objects),
+            `no answer` (it said nothing in time) or `unreachable`.
+        same_as: another server that is the same place; `None` if none is known to be.
     """
 
     server: str
@@ -225,6 +231,8 @@ class ServerStatus:
     bytes: int
     space: Space | None = None
     space_error: str | None = None
+    state: ServerState = "reachable"
+    same_as: str | None = None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,22 @@ def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
     return StripeStatus(store.name, width, store.parity, block_bytes, servers, work)
 
 
+def server_status(name: str, server: str) -> ServerStatus | None:
+    """Return one server of a striped store without what is on it; `None`: it has no such server.
+
+    Args:
+        name: name of the store.
+        server: name of the server, as `NAME:prefix`.
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        OptionError: If it is not striped.
+    """
+    store, engine = _stripe_of(name)
+    report = json.loads(engine.stripe_server(store.name, server))
+    return None if report is None else _server_of(report)
+
+
 def _server_of(report: Mapping[str, Any]) -> ServerStatus:
     space = report["space"]
     if space is not None:

@@ -3,6 +3,7 @@
 
 use super::response::REASON_CHARS;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Most bytes that are kept of a line.
 const LINE_BYTES: usize = 1024;
@@ -10,6 +11,49 @@ const LINE_BYTES: usize = 1024;
 const BYTES_BETWEEN: usize = 64 << 10;
 /// Most stripes whose bytes are counted.
 const STRIPES: usize = 1024;
+
+/// How fast a server must at least copy, after a time for its begin.
+const SLOWEST_BYTES_PER_S: f64 = 64e3;
+
+/// Whether a copy goes on: as a server says, which may say so for ever.
+pub(super) struct CopyPace {
+    /// How long it may copy nothing.
+    idle: Duration,
+    begin: Instant,
+    growth: Instant,
+    bytes: u64,
+}
+
+impl CopyPace {
+    pub(super) fn start(idle: Duration) -> CopyPace {
+        let now = Instant::now();
+        CopyPace { idle, begin: now, growth: now, bytes: 0 }
+    }
+
+    /// Count what was copied in all by now.
+    ///
+    /// # Errors
+    /// Why the copy is given up.
+    pub(super) fn count(&mut self, bytes: u64, now: Instant) -> Result<(), String> {
+        if bytes > self.bytes {
+            (self.bytes, self.growth) = (bytes, now);
+        }
+        let pause = now.saturating_duration_since(self.growth);
+        if pause > self.idle {
+            return Err(format!("copied nothing for {} s", pause.as_secs_f32()));
+        }
+        let elapsed = now.saturating_duration_since(self.begin);
+        let limit = self.idle + Duration::from_secs_f64(self.bytes as f64 / SLOWEST_BYTES_PER_S);
+        if elapsed > limit {
+            let (bytes, seconds) = (self.bytes, elapsed.as_secs_f32());
+            return Err(format!(
+                "copied only {bytes} bytes in {seconds} s; expected at least {:.0} kB/s",
+                SLOWEST_BYTES_PER_S / 1e3
+            ));
+        }
+        Ok(())
+    }
+}
 
 /// What a server said so far.
 #[derive(Default)]
@@ -136,5 +180,24 @@ mod tests {
         let mut markers = CopyMarkers::default();
         assert!((0..10_000).all(|_| markers.read(MARKER.as_bytes()).is_ok()));
         assert_eq!(markers.bytes(), 7);
+    }
+
+    #[test]
+    fn a_copy_that_creeps_is_given_up() {
+        let pace = || CopyPace::start(Duration::from_secs(300));
+        let after = |pace: &CopyPace, seconds| pace.begin + Duration::from_secs(seconds);
+        let mut idle = pace();
+        assert_eq!(idle.count(1 << 30, after(&idle, 1)), Ok(()));
+        assert_eq!(idle.count(1 << 30, after(&idle, 301)), Ok(()));
+        let why = "copied nothing for 301 s";
+        assert_eq!(idle.count(1 << 30, after(&idle, 302)).unwrap_err(), why);
+        // A byte more with each marker is not enough,
+        let mut slow = pace();
+        let end = (1..1_000).find_map(|seconds| slow.count(seconds, after(&slow, seconds)).err());
+        let why = "copied only 301 bytes in 301 s; expected at least 64 kB/s";
+        assert_eq!(end.as_deref(), Some(why));
+        // a slow line is.
+        let mut honest = pace();
+        assert!((1..100_000).all(|at| honest.count(at * 65_000, after(&honest, at)).is_ok()));
     }
 }

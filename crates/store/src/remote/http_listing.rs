@@ -4,20 +4,24 @@ use super::index_page::{self, no_index};
 use super::request_target::RequestTarget;
 use super::response::header;
 use super::retry::sending;
+use super::stall_timeout::Trickle;
 use super::webdav::{DEPTH, is_xrootd, method};
 use super::webdav_listing::{self, QUESTION};
 use crate::folder_walk::{EntryKind, FolderEntry, FolderReader};
 use crate::redact;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, SERVER};
 use reqwest::{Client, Method, Response, Url};
+use std::time::{Duration, Instant};
 use swathe_net::host;
-use swathe_store_api::{Failure, StoreError};
+use swathe_store_api::{Failure, Retry, StoreError};
 use tokio::time::timeout;
 
 /// Limit of an index.
 const LARGEST_PAGE_BYTES: usize = 256 << 20;
 /// Limit of a WebDAV answer: about 100,000 objects in one folder. XML takes more memory.
 const LARGEST_XML_BYTES: usize = 64 << 20;
+/// A second request that fails after so long is the last: a server that hangs is not waited for long.
+const LONG_TRY: Duration = Duration::from_secs(20);
 /// Statuses of servers that write by WebDAV but list only by index; nginx sends 403.
 const NO_WEBDAV: [u16; 3] = [403, 405, 501];
 
@@ -101,11 +105,12 @@ where
 impl RequestTarget {
     /// The index of a folder.
     async fn index(&self, client: &Client, url: &Url) -> Result<(Response, Vec<u8>), StoreError> {
-        self.with_retries(async |_| {
+        self.with_retries(async |failures| {
+            let attempt = ListingTry::begin(failures);
             let request = self.writing(client, Method::GET, url);
             let request = request.header(ACCEPT, "application/json, text/html");
             let response = self.answer(request, url, Some(sending(0)));
-            let response = response.await.map_err(index_failure)?;
+            let response = response.await.map_err(|failure| attempt.failure(failure))?;
             if !response.status().is_success() {
                 return Err(self.index_error(response).await);
             }
@@ -114,7 +119,7 @@ impl RequestTarget {
                     format!("a redirect to {}", redact::redact_url(response.url().as_str()));
                 return Err(no_index(&self.url, "its index", found).into());
             }
-            self.content(response, LARGEST_PAGE_BYTES).await
+            self.content(response, LARGEST_PAGE_BYTES, attempt).await
         })
         .await
     }
@@ -127,18 +132,19 @@ impl RequestTarget {
         url: &Url,
         may_be_none: bool,
     ) -> Result<Option<(Response, Vec<u8>)>, StoreError> {
-        self.with_retries(async |_| {
+        self.with_retries(async |failures| {
+            let attempt = ListingTry::begin(failures);
             let request = self.writing(client, method("PROPFIND"), url).header(DEPTH, "1");
             let request = request.header(CONTENT_TYPE, "application/xml; charset=\"utf-8\"");
             let answer = self.answer(request.body(QUESTION), url, Some(sending(0)));
-            let response = answer.await.map_err(index_failure)?;
+            let response = answer.await.map_err(|failure| attempt.failure(failure))?;
             if may_be_none && NO_WEBDAV.contains(&response.status().as_u16()) {
                 return Ok(None);
             }
             if !response.status().is_success() {
                 return Err(self.index_error(response).await);
             }
-            self.content(response, LARGEST_XML_BYTES).await.map(Some)
+            self.content(response, LARGEST_XML_BYTES, attempt).await.map(Some)
         })
         .await
     }
@@ -166,15 +172,16 @@ impl RequestTarget {
         &self,
         mut response: Response,
         most: usize,
+        attempt: ListingTry,
     ) -> Result<(Response, Vec<u8>), Failure> {
         let content_length = header(&response, CONTENT_LENGTH).map(str::to_string);
         let (mut content, host) = (Vec::new(), host(response.url()));
+        let mut trickle = Trickle::start();
         loop {
             match timeout(self.stall.most, response.chunk()).await {
                 Err(_) => {
-                    return Err(index_failure(Failure::passing(
-                        self.stall_error(&host, self.stall.most),
-                    )));
+                    let error = self.stall_error(&host, self.stall.most);
+                    return Err(attempt.failure(Failure::passing(error)));
                 }
                 Ok(Err(error)) => {
                     let why = format!(
@@ -185,7 +192,13 @@ impl RequestTarget {
                     return Err(Failure::passing(self.network(why)));
                 }
                 Ok(Ok(None)) => return Ok((response, content)),
-                Ok(Ok(Some(chunk))) => content.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => {
+                    content.extend_from_slice(&chunk);
+                    if let Some(why) = trickle.count(chunk.len(), Instant::now()) {
+                        let error = self.network(format!("{host} {why}"));
+                        return Err(attempt.failure(Failure::passing(error)));
+                    }
+                }
             }
             if content.len() > most {
                 let expected = content_length.as_deref().unwrap_or("some");
@@ -199,13 +212,29 @@ impl RequestTarget {
     }
 }
 
-/// The failure of a request for an index, with a message that says so.
-fn index_failure(failure: Failure) -> Failure {
-    match failure.error {
-        StoreError::Network { url, why } => {
-            let why = format!("its index cannot be read: {why}");
-            Failure { error: StoreError::Network { url, why }, ..failure }
-        }
-        error => Failure { error, ..failure },
+/// A request for an index.
+#[derive(Clone, Copy)]
+struct ListingTry {
+    /// Those that failed before.
+    failures: u32,
+    begin: Instant,
+}
+
+impl ListingTry {
+    fn begin(failures: u32) -> ListingTry {
+        ListingTry { failures, begin: Instant::now() }
+    }
+
+    /// Its failure, with a message that says what was asked for.
+    fn failure(self, failure: Failure) -> Failure {
+        let is_last = self.failures > 0 && self.begin.elapsed() >= LONG_TRY;
+        let retry = if is_last { Retry::Never } else { failure.retry };
+        let error = match failure.error {
+            StoreError::Network { url, why } => {
+                StoreError::Network { url, why: format!("its index cannot be read: {why}") }
+            }
+            error => error,
+        };
+        Failure { error, retry }
     }
 }

@@ -207,11 +207,32 @@ impl Store for HttpStore {
         Ok(Box::new(FolderWalk::new(folders, &start, options)))
     }
 
+    /// A folder that is not there yet is made with its first object: the folders above it say what
+    /// room it has.
     fn space(&self, folder: ObjectName<'_>) -> Result<Option<Space>, StoreError> {
         if !self.is_webdav() {
             return Ok(None);
         }
-        webdav::space(self.target(folder)?)
+        let mut space = webdav::space(self.target(folder)?)?;
+        let mut url = folder.url.trim_end_matches('/');
+        while space.is_none()
+            && !webdav::has_folder(self.target(ObjectName { url, qualified_name: None })?)?
+            && let Some((above, _)) = url.rsplit_once('/')
+            && !above.ends_with('/')
+        {
+            url = above;
+            let above = format!("{above}/");
+            let above = ObjectName { url: &above, qualified_name: None };
+            space = webdav::space(self.target(above)?)?;
+        }
+        Ok(space)
+    }
+
+    fn has_folder(&self, folder: ObjectName<'_>) -> Result<bool, StoreError> {
+        if !self.is_webdav() {
+            return Ok(true);
+        }
+        webdav::has_folder(self.target(folder)?)
     }
 
     fn create(

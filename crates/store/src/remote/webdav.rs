@@ -7,7 +7,7 @@ use super::response::{REASON_BYTES, RequestSecrets, header};
 use super::retry::sending;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swathe_net::{host, keeping_method};
 use swathe_store_api::{DiskSpace, Failure, Retry, Space, StoreError};
 use swathe_trace::Scope;
@@ -54,6 +54,19 @@ pub(super) fn space(target: RequestTarget) -> Result<Option<Space>, StoreError> 
         text.map_or(Ok(None), |text| {
             space_of(&text).map_err(|why| target.network(format!("{}: {why}", host(&url))))
         })
+    })
+}
+
+/// Whether a folder exists, if the server tells; else true.
+pub(super) fn has_folder(target: RequestTarget) -> Result<bool, StoreError> {
+    let Some(url) = target.endpoint.url().cloned() else { return Ok(true) };
+    target.block_on(async |client| {
+        let ask = async |failures| {
+            let limit = target.stall_limit(failures);
+            target.properties(client, &url, QUESTION, limit).await
+        };
+        let (response, _) = target.with_retries(ask).await?;
+        Ok(!matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::GONE))
     })
 }
 
@@ -126,13 +139,17 @@ impl RequestTarget {
             }
             // In several states of several objects, one may be a failure.
             status if status.is_success() && status != StatusCode::MULTI_STATUS => {
-                let mut text = 0;
                 // To its end, so that the connection can be used again.
-                while text < REASON_BYTES
-                    && let Ok(Ok(Some(chunk))) = timeout(self.stall.most, response.chunk()).await
-                {
-                    text += chunk.len();
-                }
+                let read = async {
+                    let mut bytes = 0;
+                    while bytes < REASON_BYTES
+                        && let Ok(Some(chunk)) = response.chunk().await
+                    {
+                        bytes += chunk.len();
+                    }
+                };
+                // What is late does not matter: the answer was yes.
+                let _ = timeout(self.stall.most, read).await;
                 Ok(response)
             }
             _ => Err(self.status_error(response, self.stall.most).await),
@@ -184,9 +201,16 @@ impl RequestTarget {
             _ => return Ok((response, None)),
         }
         let (mut text, host) = (Vec::new(), host(url));
+        // So few bytes are here at once, or the server lets them drip.
+        let begin = Instant::now();
         loop {
-            match timeout(self.stall.most, response.chunk()).await {
-                Err(_) => return Err(Failure::passing(self.stall_error(&host, self.stall.most))),
+            let rest = self.stall.most.saturating_sub(begin.elapsed());
+            match timeout(rest, response.chunk()).await {
+                Err(_) => {
+                    let (bytes, seconds) = (text.len(), self.stall.most.as_secs_f32());
+                    let why = format!("{host} sent only {bytes} bytes of an answer in {seconds} s");
+                    return Err(Failure::passing(self.network(why)));
+                }
                 Ok(Err(_)) => {
                     let why = format!("the answer of {host} to PROPFIND broke off");
                     return Err(Failure::passing(self.network(why)));
@@ -322,7 +346,8 @@ mod tests {
             space_of(&quota("<D:quota-available-bytes>-3</D:quota-available-bytes>")),
             Ok(None)
         );
-        let disk = DiskSpace { name: "a<b".into(), is_up: true, free_bytes: 7, total_bytes: 9 };
+        let (id, name) = ("1f".to_string(), "a<b".to_string());
+        let disk = DiskSpace { id, name, is_up: true, free_bytes: 7, total_bytes: 9 };
         let json = serde_json::to_string(&[&disk]).unwrap();
         let text = format!("<S:disks>{}</S:disks>", quick_xml::escape::escape(&json));
         assert_eq!(space_of(&quota(&text)), Ok(Some(space(7, Some(9), vec![disk]))));

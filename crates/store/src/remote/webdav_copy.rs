@@ -5,7 +5,7 @@
 //! the store that they are for says so. Redirects are followed as those of PUT; the credentials of the
 //! source go along only where others on the way cannot read them.
 
-use super::copy_markers::CopyMarkers;
+use super::copy_markers::{CopyMarkers, CopyPace};
 use super::copy_progress::report_progress;
 use super::hidden_object::{DESTINATION, HiddenObject, OVERWRITE};
 use super::request_target::RequestTarget;
@@ -369,7 +369,8 @@ impl HiddenObject {
             Failure::from(target.network(format!("{host} {why}")))
         };
         let must = response.status() == StatusCode::ACCEPTED || request.has_markers;
-        let (mut markers, mut growth) = (CopyMarkers::default(), Instant::now());
+        let mut markers = CopyMarkers::default();
+        let mut pace = CopyPace::start(stall * IDLE_LIMITS);
         while !markers.is_over() {
             let chunk = match timeout(stall, response.chunk()).await {
                 Err(_) => return Err(target.stall_error(&host, stall).into()),
@@ -383,13 +384,8 @@ impl HiddenObject {
                 let expected = request.bytes;
                 return Err(fail(format!("says it copied {bytes} of {expected} bytes")));
             }
-            if bytes > count.fetch_max(bytes, Ordering::Relaxed) {
-                growth = Instant::now();
-            }
-            if growth.elapsed() > stall * IDLE_LIMITS {
-                let seconds = growth.elapsed().as_secs_f32();
-                return Err(fail(format!("copied nothing for {seconds} s")));
-            }
+            count.fetch_max(bytes, Ordering::Relaxed);
+            pace.count(bytes, Instant::now()).map_err(fail)?;
         }
         markers.outcome(must).map_err(|why| fail(format!("answered COPY: {why}")))
     }

@@ -59,7 +59,9 @@ def ls(
     from swathe.stores.listing import UnlistedObject
 
     entries: Iterable[ListedObject | UnlistedObject | SubFolder]
-    entries = (stores.list_objects if recursive else stores.list_folder)(place, pattern=pattern)
+    listing = stores.list_objects if recursive else stores.list_folder
+    notes: list[str] = []
+    entries = listing(place, pattern=pattern, notes=notes)
     faults, separator = 0, '{"objects": ['
     for entry in entries:
         faults += isinstance(entry, UnlistedObject)
@@ -73,6 +75,8 @@ def ls(
             print_text(_line(entry))
     if as_json:
         sys.stdout.write("]}\n" if separator == ", " else '{"objects": []}\n')
+    for note in notes:
+        print_text(f"  note: {note}", err=True)
     if faults:
         raise typer.Exit(1)
 

@@ -119,7 +119,7 @@ def status(
         rows = [
             (
                 each.server,
-                "reachable" if each.is_reachable else "unreachable",
+                each.state,
                 f"{each.parts:,}",
                 f"{each.records:,}",
                 size_text(each.bytes),
@@ -136,6 +136,12 @@ def status(
                 print_text(f"{each.server} disk {disk.name}: {room}")
             if why := each.why or each.space_error:
                 print_text(f"{each.server}: {why}", err=True)
+            if each.same_as:
+                print_text(
+                    f"{each.server}: the same place as {each.same_as}; expected servers apart from "
+                    "each other",
+                    err=True,
+                )
         typer.echo(
             f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
         )

@@ -202,7 +202,8 @@ def _server_rows(request: Request, record: Store, user: User | None) -> list[Ser
         return []
     portal, host = portal_of(request), this_host()
     servers = cast("StripeServers", request.app.state.stripe_servers)
-    states, sees_paths = servers.states(record.name), portal.sees_all(user)
+    states = servers.states(record.name, [each.name for each in record.over])
+    sees_paths = portal.sees_all(user)
     rows = []
     for each in record.over:
         place = portal.place_of(each.store, user) if each.is_url else each.place

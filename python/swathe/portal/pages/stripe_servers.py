@@ -1,75 +1,83 @@
-"""The servers of striped stores, for pages: they are asked in the background."""
+"""The servers of striped stores, for pages: each is asked in the background."""
 
 from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from swathe.core.errors import SwatheError
-from swathe.stores.stripes import stripe_status
+from swathe.stores.stripes import server_status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from swathe.stores.stripe_reports import ServerStatus
 
 FRESH_S = 10.0
-"""Age from which states are asked for again."""
+"""Age from which a state is asked for again."""
 WAIT_S = 2.0
 """Time that a page waits for states."""
-THREADS = 4
-"""Stores that are asked at the same time."""
 
 
 @dataclass
 class _Entry:
-    """What was learned of the servers of a store."""
+    """What a server said of itself last, and whether it is being asked."""
 
-    servers: dict[str, ServerStatus]
-    asked_s: float
-    request: Future[list[ServerStatus]] | None = None
+    status: ServerStatus | None = None
+    asked_s: float = float("-inf")
+    answer: threading.Event = field(default_factory=threading.Event)
+    is_asked: bool = False
 
 
 class StripeServers:
-    """States of the servers of striped stores, as far as they answered."""
+    """States of the servers of striped stores, as far as they answered.
+
+    Each server is asked by a thread of its own, one at a time. So one that hangs holds up no other,
+    and no page of another store.
+    """
 
     def __init__(self) -> None:
         """Start with nothing known."""
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="stripe-servers")
         self._lock = threading.Lock()
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[tuple[str, str], _Entry] = {}
 
-    def states(self, name: str) -> dict[str, ServerStatus]:
+    def states(self, name: str, servers: Iterable[str]) -> dict[str, ServerStatus]:
         """Return the states of the servers of a striped store by their names.
 
-        It waits 2 s for servers that were not asked in the last 10 s. Then it returns what was
-        known before: a server that hangs does not stop a page.
+        It waits 2 s for servers that were not asked in the last 10 s. Of those that did not answer
+        by then, it returns what they said before, or nothing.
 
         Args:
             name: name of the store.
+            servers: names of its servers.
         """
+        entries = {server: self._entry(name, server) for server in servers}
+        end_s = time.monotonic() + WAIT_S
+        for entry in entries.values():
+            entry.answer.wait(max(0.0, end_s - time.monotonic()))
+        return {server: each.status for server, each in entries.items() if each.status is not None}
+
+    def _entry(self, name: str, server: str) -> _Entry:
+        """Return the entry of a server, which is asked if that was long ago."""
         with self._lock:
-            entry = self._entries.setdefault(name, _Entry({}, float("-inf")))
-            if entry.request is None and time.monotonic() - entry.asked_s > FRESH_S:
-                entry.request = self._pool.submit(_ask, name)
-            request = entry.request
-        if request is not None:
-            wait([request], WAIT_S)
+            entry = self._entries.setdefault((name, server), _Entry())
+            if not entry.is_asked and time.monotonic() - entry.asked_s > FRESH_S:
+                entry.is_asked = True
+                entry.answer.clear()
+                threading.Thread(
+                    target=self._ask, args=(name, server, entry), name="stripe-server", daemon=True
+                ).start()
+        return entry
+
+    def _ask(self, name: str, server: str, entry: _Entry) -> None:
+        status = None
+        try:
+            status = server_status(name, server)
+        except SwatheError:
+            return  # the store was removed meanwhile: its page says so
+        finally:
             with self._lock:
-                if request.done() and entry.request is request:
-                    entry.servers = {each.server: each for each in request.result()}
-                    entry.asked_s, entry.request = time.monotonic(), None
-        return entry.servers
-
-    def close(self) -> None:
-        """Ask no more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _ask(name: str) -> list[ServerStatus]:
-    try:
-        return stripe_status(name, count=False).servers
-    except SwatheError:
-        # The store was removed meanwhile: its page says so.
-        return []
+                entry.status, entry.asked_s, entry.is_asked = status, time.monotonic(), False
+            entry.answer.set()

@@ -1,0 +1,122 @@
+"""Servers of striped stores that hang, have no end, are one place, or are gone."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+
+import swathe
+from swathe.core.errors import SourceError
+from tests.support.block_servers import block_server
+from tests.support.fits_frames import Runner
+from tests.support.scripted_servers import Handler, hanging_server, serving
+from tests.support.stripes import add_stripe
+
+BODY = b"x" * 50_000
+
+
+@pytest.fixture
+def body(tmp_path: Path) -> Path:
+    """A file to put."""
+    path = tmp_path / "body"
+    path.write_bytes(BODY)
+    return path
+
+
+def servers_of(run: Runner, name: str, code: int = 1) -> list[tuple[str, str]]:
+    """Return the state of each server, and what is wrong with it."""
+    status = run.json("stripe", "status", name, code=code)
+    return [(each["state"], each["why"] or "") for each in status["servers"]]
+
+
+def test_a_server_that_hangs_is_left_out(run: Runner, tmp_path: Path, body: Path) -> None:
+    add_stripe(tmp_path, servers=3)
+    run("put", body, "wide:a/")
+    for name in ("wide", "disk-c"):
+        swathe.stores.remove(name)
+    with hanging_server() as host:
+        swathe.stores.add("disk-c", f"dav://{host}")
+        over = ["disk-a", "disk-b", "disk-c"]
+        swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
+        notes: list[str] = []
+        listed = list(swathe.stores.list_objects("wide:", notes=notes))
+        assert [(each.path, each.size) for each in listed] == [("wide:a/body", len(BODY))]
+        assert len(notes) == 1 and "no answer" in notes[0]
+        assert "note: striped://wide" in run.told("ls", "wide:")[1]
+        states = servers_of(run, "wide")
+        assert [state for state, _ in states] == ["reachable", "reachable", "no answer"]
+        checked = swathe.stores.check_stripes("wide", progress=False)
+        (check,) = checked.checks
+        assert {each.state for each in check.parts} == {"whole", "unreachable"}
+        one = swathe.stores.stripes.server_status("wide", "disk-c:")
+        assert one is not None and one.state == "no answer"
+
+
+class EndlessTree(Handler):
+    """Has eight folders in each folder."""
+
+    def do_PROPFIND(self) -> None:
+        """Answer with the folder, and the folders in it."""
+        self.taken()
+        path = self.path.rstrip("/")
+        paths = [f"{path}/", *(f"{path}/f{number}/" for number in range(8))]
+        kind = (
+            "<propstat><prop><resourcetype><collection/></resourcetype></prop>"
+            "<status>HTTP/1.1 200 OK</status></propstat>"
+        )
+        inner = "".join(f"<response><href>{each}</href>{kind}</response>" for each in paths)
+        content = f'<multistatus xmlns="DAV:">{inner}</multistatus>'.encode()
+        self.answer(207, content, {"Content-Type": "application/xml"})
+
+
+def test_a_tree_without_end_is_an_error(run: Runner, tmp_path: Path) -> None:
+    with serving(EndlessTree) as url:
+        root = url.replace("http:", "dav:")
+        swathe.stores.add("endless", root)
+        why = "expected paths of at most 1000 bytes, found 100 folders with longer ones"
+        with pytest.raises(SourceError, match=why):
+            list(swathe.stores.list_objects("endless:"))
+        over = [str(tmp_path / "one"), str(tmp_path / "two"), root]
+        swathe.stores.add("wide", "striped:", over=over)
+        state, reason = servers_of(run, "wide")[2]
+        assert state == "unreachable" and why in reason
+
+
+def test_two_names_of_one_place_are_refused(run: Runner, tmp_path: Path, body: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    with block_server(tmp_path / "disk") as server:
+        port = server.url.rpartition(":")[2]
+        urls = [f"dav://{host}:{port}/dup" for host in ("127.0.0.1", "localhost")]
+        swathe.stores.add("dup", "striped:", over=[*urls, str(tmp_path / "one")])
+        assert "the same place as" in run.told("stripe", "status", "dup")[1]
+        failure = run.told("put", body, "dup:", code=1)[1]
+        assert "expected servers apart from each other" in failure
+        assert "which are the same disks" in failure
+        assert not list((tmp_path / "disk").rglob("*.stripe*"))
+        # Two folders of it are two places.
+        apart = [urls[0], urls[1].replace("/dup", "/other")]
+        swathe.stores.add("apart", "striped:", over=apart)
+        run("put", body, "apart:")
+
+
+def test_a_folder_that_is_gone_is_not_made_again(run: Runner, tmp_path: Path, body: Path) -> None:
+    folders = add_stripe(tmp_path, servers=4)
+    run("put", body, "wide:a")
+    shutil.rmtree(folders[1])
+    state, reason = servers_of(run, "wide")[1]
+    assert state == "missing" and "expected the folder of a server, found none" in reason
+    run("put", body, "wide:b")
+    assert not folders[1].exists()
+    shutil.rmtree(folders[2])
+    failure = run.told("put", body, "wide:c", code=1)[1]
+    assert "expected 3 of 4 parts to be written" in failure and str(folders[2]) in failure
+    assert not folders[1].exists() and not folders[2].exists()
+    names = itertools.chain.from_iterable(folder.rglob("c.*") for folder in folders)
+    assert not list(names)
+    folders[1].mkdir()
+    folders[2].mkdir()
+    assert {state for state, _ in servers_of(run, "wide", code=0)} == {"reachable"}
+    run("put", body, "wide:c")
