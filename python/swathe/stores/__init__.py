@@ -10,9 +10,9 @@ from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from swathe.catalog.store_settings import Store
+    from swathe.stores.copy_reports import CopyReport
     from swathe.stores.named_stores import MeasuredStore, add, list, remove, show
     from swathe.stores.objects import (
-        CopyReport,
         ObjectStatus,
         copy_objects,
         list_folder,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
 
 _OBJECTS = (
-    "CopyReport",
     "ObjectStatus",
     "copy_objects",
     "list_folder",
@@ -74,6 +73,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Store": "swathe.catalog.store_settings",
+        "CopyReport": "swathe.stores.copy_reports",
         **dict.fromkeys(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),

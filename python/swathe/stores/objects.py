@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -26,7 +25,14 @@ from swathe.core.errors import (
 )
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
-from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
+from swathe.stores.copy_reports import CopyFault, CopyReport
+from swathe.stores.listing import (
+    ListedObject,
+    UnlistedObject,
+    is_folder,
+    listed_objects,
+    validate_pattern,
+)
 from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
@@ -36,10 +42,11 @@ POLL_S = 0.1
 THREADS = 8
 """Objects copied at the same time; each holds at most 40 MiB in memory."""
 MOST_THREADS = 64
-MOST_FAULTS = 1_000
-"""Objects that a report lists by name as not copied."""
-MOST_DETOURS = 100
-"""Reasons that a report has why objects passed through this machine."""
+IS_FOLDER = (
+    "expected an object, found a folder; a folder of a store is copied with -r (recursive=True in "
+    "Python)"
+)
+SERVERS = ("http:", "https:", "dav:", "davs:")
 
 
 class ObjectStatus(NamedTuple):
@@ -68,79 +75,6 @@ class SubFolder(NamedTuple):
     path: str
     objects: int
     size: int
-
-
-class CopyFault(NamedTuple):
-    """An object that was not copied.
-
-    Attributes:
-        name: name of the object.
-        kind: class of the error.
-        reason: what went wrong.
-    """
-
-    name: str
-    kind: str
-    reason: str
-
-
-@dataclass
-class FaultReport:
-    """What work on many objects could not do.
-
-    Attributes:
-        failed: number of objects that it could not be done with.
-        faults: why; of the first 1,000.
-    """
-
-    failed: int = 0
-    faults: list[CopyFault] = field(default_factory=list)
-
-    def add_fault(self, name: str, kind: str, reason: str) -> None:
-        """Count an object that it could not be done with."""
-        self.failed += 1
-        if len(self.faults) < MOST_FAULTS:
-            self.faults.append(CopyFault(name, kind, reason))
-
-
-@dataclass
-class CopyReport(FaultReport):
-    """What became of copies; with the faults of a `FaultReport`.
-
-    Attributes:
-        copied: number of objects copied, and verified.
-        bytes: bytes written, by this machine or by servers.
-        by_servers: number of those objects that servers copied from one to the other: their bytes
-            did not pass through this machine.
-        detours: for the objects that did pass through, though both ends are servers: number of
-            objects by reason; at most 100 reasons.
-        skipped: number of objects that `resume` found complete.
-        notes: warnings, as when a striped store could not write all parts; the first 1,000.
-        elapsed_s: seconds that it took.
-    """
-
-    copied: int = 0
-    bytes: int = 0
-    by_servers: int = 0
-    detours: dict[str, int] = field(default_factory=dict)
-    skipped: int = 0
-    notes: list[str] = field(default_factory=list)
-    elapsed_s: float = 0.0
-
-    def add_copy(self, outcome: _swathe.CopyOutcome) -> None:
-        """Count an object that was copied."""
-        self.copied += 1
-        self.by_servers += outcome.by_servers
-        if outcome.detour is not None:
-            count_detour(self.detours, outcome.detour)
-        self.notes.extend(outcome.notes[: MOST_FAULTS - len(self.notes)])
-
-
-def count_detour(detours: dict[str, int], reason: str) -> None:
-    """Count an object that passed through this machine though both ends are servers."""
-    if len(detours) >= MOST_DETOURS:
-        reason = reason if reason in detours else "other reasons"
-    detours[reason] = detours.get(reason, 0) + 1
 
 
 class CopyPair(NamedTuple):
@@ -300,10 +234,14 @@ def copy_objects(
     engine, report = native_stores(), CopyReport()
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
+    if not recursive:
+        pairs = _without_folders(engine, pairs, count, report)
     if not overwrite:
         pairs = _new_of(engine, pairs, resume, count, report)
     if pairs:
         copy_pairs(engine, pairs, overwrite, count, report, progress)
+    if not recursive:
+        report.faults = [_folder_fault(engine, fault) for fault in report.faults]
     report.elapsed_s = time.perf_counter() - began_s
     return report
 
@@ -423,6 +361,36 @@ def _pairs_of(
             else:
                 pairs.append(CopyPair(entry.path, name_below(base), entry.size))
     return pairs
+
+
+def _without_folders(
+    engine: _swathe.Stores, pairs: Sequence[CopyPair], threads: int, report: CopyReport
+) -> list[CopyPair]:
+    """Return the pairs that are not folders of servers; these are faults.
+
+    A server may answer a request for a folder with its index, as if that were an object.
+    """
+
+    def is_server_folder(pair: CopyPair) -> bool:
+        is_server = engine.locate(pair.source)[1].startswith(SERVERS)
+        return is_server and is_folder(engine, pair.source)
+
+    with ThreadPoolExecutor(threads) as pool:
+        are_folders = list(pool.map(is_server_folder, pairs))
+    objects = []
+    for pair, is_one in zip(pairs, are_folders, strict=True):
+        if is_one:
+            report.add_fault(pair.source, "OptionError", IS_FOLDER)
+        else:
+            objects.append(pair)
+    return objects
+
+
+def _folder_fault(engine: _swathe.Stores, fault: CopyFault) -> CopyFault:
+    """Return a fault of a copy, with its reason if that is that the source is a folder."""
+    if fault.kind in ("NotFoundError", "SourceError") and is_folder(engine, fault.name):
+        return CopyFault(fault.name, "OptionError", IS_FOLDER)
+    return fault
 
 
 def _local_path(engine: _swathe.Stores, name: str) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from swathe.stores.objects import MOST_FAULTS, CopyFault, FaultReport
+from swathe.stores.copy_reports import MOST_FAULTS, CopyFault, FaultReport
 
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
+from swathe.stores.copy_reports import MOST_FAULTS, CopyFault, CopyReport
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import (
-    MOST_FAULTS,
     MOST_THREADS,
     THREADS,
-    CopyFault,
     CopyPair,
-    CopyReport,
     copy_pairs,
     list_objects,
 )

@@ -22,8 +22,8 @@ from swathe.stores.objects import MOST_THREADS, THREADS, SubFolder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from swathe.stores.copy_reports import CopyReport
     from swathe.stores.listing import ListedObject, UnlistedObject
-    from swathe.stores.objects import CopyReport
 
 SHOWN_FAULTS = 10
 NS = 1_000_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,15 +13,15 @@ from swathe.catalog.store_settings import MOST_SERVERS
 from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_copies
 from swathe.cli.options import Json
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.cli.units import size_option
+from swathe.cli.units import quantity_option, size_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 from swathe.stores.objects import THREADS
-from swathe.stores.stripe_plan import DISK_TB
+from swathe.stores.stripe_plan import DISK_TB, LEAST_QUANTITY, MOST_QUANTITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.stores.objects import CopyFault
+    from swathe.stores.copy_reports import CopyFault
     from swathe.stores.stripe_plan import StripePlan
     from swathe.stores.stripe_reports import CheckReport, Leftover
 
@@ -35,6 +36,8 @@ Deep = Annotated[
         "--deep", help="Read all parts and verify each block; else compare sizes and versions."
     ),
 ]
+
+_quantity = partial(quantity_option, least=LEAST_QUANTITY, most=MOST_QUANTITY)
 
 
 @app.command()
@@ -234,8 +237,8 @@ def rebalance(
 
 @app.command()
 def plan(
-    mb_s: Annotated[float, typer.Option("--mb-s", metavar="MB/S", help="Rate of reading, MB/s.")],
-    tb: Annotated[float, typer.Option("--tb", metavar="TB", help="Size of the objects, TB.")],
+    mb_s: Annotated[float, _quantity("--mb-s", metavar="MB/S", help="Rate of reading, MB/s.")],
+    tb: Annotated[float, _quantity("--tb", metavar="TB", help="Size of the objects, TB.")],
     name: Annotated[
         str | None,
         typer.Argument(help="Striped store whose servers are meant; else all measured stores."),
@@ -247,14 +250,12 @@ def plan(
         ),
     ] = None,
     disk_tb: Annotated[
-        float, typer.Option("--disk-tb", metavar="TB", help="Size of a disk, TB.")
+        float, _quantity("--disk-tb", metavar="TB", help="Size of a disk, TB.")
     ] = DISK_TB,
     server_price: Annotated[
-        float | None, typer.Option(metavar="PRICE", help="Price of a server without disks.")
+        float | None, _quantity(metavar="PRICE", help="Price of a server without disks.")
     ] = None,
-    disk_price: Annotated[
-        float | None, typer.Option(metavar="PRICE", help="Price of a disk.")
-    ] = None,
+    disk_price: Annotated[float | None, _quantity(metavar="PRICE", help="Price of a disk.")] = None,
     as_json: Json = False,
 ) -> None:
     """Plan the servers and disks for a rate and a size, from the probes of stores."""
