@@ -170,6 +170,24 @@ def test_one_object_that_is_lost_does_not_stop_the_others(
     assert_cuts([frames[0], frames[2]])
 
 
+def test_what_cannot_be_checked_is_counted_and_named(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    """All records of two objects are damaged; the parts of one are whole."""
+    for disk in disks:
+        for name in ("frame-1.fits", "frame-2.fits"):
+            (disk / "dr17" / f"{name}.stripe").write_bytes(b"not a record")
+    part_of(disks[0], "frame-1.fits").unlink()
+    out, err = run.told("stripe", "check", "wide", code=1)
+    assert "checked 3 objects: 1 whole, 2 could not be checked; in " in out
+    assert all(f"wide:dr17/frame-{at}.fits: expected answers of 3 of 5" in err for at in (1, 2))
+    assert "striped://" not in err
+    report = run.json("stripe", "check", "wide", code=1)
+    assert (report["objects"], report["whole"], report["failed"]) == (3, 1, 2)
+    _, err = run.told("stripe", "repair", "wide", code=1)
+    assert "striped://" not in err
+
+
 def test_records_suffice_on_one_server(frames: list[Path], disks: list[Path]) -> None:
     for disk in disks[1:]:
         for path in files_below(disk):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from swathe.stores.copy_reports import MOST_FAULTS, CopyFault, FaultReport
+from swathe.stores.copy_reports import MOST_FAULTS, FaultReport
 
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 
@@ -97,16 +97,15 @@ class Leftover:
 
 
 @dataclass
-class CheckReport:
-    """What a check saw.
+class CheckReport(FaultReport):
+    """What a check saw; with the faults of a `FaultReport`, objects that could not be checked.
 
     Attributes:
-        objects: number of objects checked.
+        objects: number of objects, with those that could not be checked or listed.
         whole: number of those that are whole.
         damaged: number of those that are not whole, but readable.
         lost: number of those that cannot be read now.
         checks: those that are not whole; the first 1,000.
-        faults: objects that could not be checked; the first 1,000.
         leftovers: parts that belong to no object.
         elapsed_s: seconds that it took.
     """
@@ -116,14 +115,13 @@ class CheckReport:
     damaged: int = 0
     lost: int = 0
     checks: list[ObjectCheck] = field(default_factory=list)
-    faults: list[CopyFault] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
 
     @property
     def is_whole(self) -> bool:
         """Check whether all objects were checked and are whole."""
-        return self.whole == self.objects and not self.faults
+        return self.whole == self.objects
 
     def add_check(self, check: ObjectCheck) -> None:
         """Count an object that was checked."""

@@ -171,8 +171,8 @@ def _show_check(report: CheckReport) -> None:
         parts.append(f"{report.damaged:,} damaged but readable")
     if report.lost:
         parts.append(f"{report.lost:,} not readable")
-    if error_count := report.objects - report.whole - report.damaged - report.lost:
-        parts.append(f"{error_count:,} not checked")
+    if report.failed:
+        parts.append(f"{report.failed:,} could not be checked")
     typer.echo(f"{', '.join(parts)}; in {seconds_text(report.elapsed_s)}")
 
 
