@@ -97,7 +97,7 @@ def plan_stripe(
     unit_prices = _check_prices(prices)
     with Catalog.open() as catalog:
         stripe = None if store is None else _stripe_of(catalog, check_text("store", store))
-        rates = _rates(catalog, _servers(catalog, stripe))
+        rates = server_rates(catalog, _servers(catalog, stripe))
     known_rates = {name: rate for name, rate in rates.items() if rate is not None}
     if not known_rates:
         raise OptionError(
@@ -180,7 +180,7 @@ def _servers(catalog: Catalog, stripe: Store | None) -> dict[str, Store]:
     return servers
 
 
-def _rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, float | None]:
+def server_rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, float | None]:
     """Return the measured rate of each server, bytes per second; None if it was not measured.
 
     It is that of its own probe, else what the last probe of a striped store over it measured.

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swathe.stores.copy_reports import MOST_FAULTS, FaultReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
 
@@ -162,6 +166,35 @@ class RepairReport(FaultReport):
     elapsed_s: float = 0.0
 
 
+MOST_DISK_BYTES = 1 << 60
+"""Sizes above it are no sizes: servers without a limit tell such numbers."""
+
+
+def space_of(values: Mapping[str, Any]) -> Space:
+    """Return the room on a server from what it tells.
+
+    Numbers are impossible if more is free than there is, or if they are above MOST_DISK_BYTES. The
+    sum of disks is so, too, if the numbers of one are.
+
+    Args:
+        values: fields of `Space`, with disks as mappings.
+    """
+    disks = [
+        DiskSpace(each["name"], each["is_up"], *_room(each["free_bytes"], each["total_bytes"]))
+        for each in sorted(values["disks"], key=itemgetter("name"))
+    ]
+    if any(disk.is_up and disk.free_bytes is None for disk in disks):
+        return Space(None, None, disks)
+    return Space(*_room(values["free_bytes"], values["total_bytes"]), disks)
+
+
+def _room(free_bytes: int, total_bytes: int | None) -> tuple[int | None, int | None]:
+    """Return free and all bytes if they are possible, else None for both."""
+    most = MOST_DISK_BYTES if total_bytes is None else min(total_bytes, MOST_DISK_BYTES)
+    is_possible = free_bytes <= most and (total_bytes or 0) <= MOST_DISK_BYTES
+    return (free_bytes, total_bytes) if is_possible else (None, None)
+
+
 @dataclass(frozen=True)
 class DiskSpace:
     """Room on one disk of a server.
@@ -169,14 +202,14 @@ class DiskSpace:
     Attributes:
         name: name of the disk, as its server has it.
         is_up: whether the disk is there.
-        free_bytes: bytes that can be written.
-        total_bytes: all its bytes.
+        free_bytes: bytes that can be written; `None` if the server tells impossible numbers.
+        total_bytes: all its bytes; `None` in the same case.
     """
 
     name: str
     is_up: bool
-    free_bytes: int
-    total_bytes: int
+    free_bytes: int | None
+    total_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -184,12 +217,12 @@ class Space:
     """Room on a server.
 
     Attributes:
-        free_bytes: bytes that can be written.
-        total_bytes: all its bytes; `None` if it does not tell.
+        free_bytes: bytes that can be written; `None` if the server tells impossible numbers.
+        total_bytes: all its bytes; `None` in the same case, and if it does not tell.
         disks: its disks, if the server tells them apart.
     """
 
-    free_bytes: int
+    free_bytes: int | None
     total_bytes: int | None
     disks: list[DiskSpace] = field(default_factory=list)
 

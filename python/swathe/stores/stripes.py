@@ -10,7 +10,6 @@ import json
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe.catalog.store_settings import STRIPE_URL
@@ -29,14 +28,13 @@ from swathe.stores.objects import (
 from swathe.stores.registry import known_stores, to_native
 from swathe.stores.stripe_reports import (
     CheckReport,
-    DiskSpace,
     Leftover,
     ObjectCheck,
     PieceStatus,
     RepairReport,
     ServerStatus,
-    Space,
     StripeStatus,
+    space_of,
 )
 
 if TYPE_CHECKING:
@@ -71,10 +69,7 @@ def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
 
 def _server_of(report: Mapping[str, Any]) -> ServerStatus:
     space = report["space"]
-    if space is not None:
-        disks = [DiskSpace(**each) for each in sorted(space["disks"], key=itemgetter("name"))]
-        space = Space(space["free_bytes"], space["total_bytes"], disks)
-    return ServerStatus(**{**report, "space": space})
+    return ServerStatus(**{**report, "space": None if space is None else space_of(space)})
 
 
 def check_stripes(

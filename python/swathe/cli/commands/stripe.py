@@ -12,7 +12,7 @@ import typer
 from swathe.catalog.store_settings import MOST_SERVERS
 from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_copies
 from swathe.cli.options import Json
-from swathe.cli.output import print_json, print_table, print_text
+from swathe.cli.output import print_json, print_line, print_table, print_text
 from swathe.cli.units import quantity_option, size_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 from swathe.stores.objects import THREADS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from swathe.stores.copy_reports import CopyFault
     from swathe.stores.stripe_plan import StripePlan
-    from swathe.stores.stripe_reports import CheckReport, Leftover
+    from swathe.stores.stripe_reports import CheckReport, DiskSpace, Leftover
 
 app = typer.Typer(
     help="Check, repair and plan striped stores; serve disks to them.", no_args_is_help=True
@@ -118,7 +118,9 @@ def status(
                 f"{each.parts:,}",
                 f"{each.records:,}",
                 size_text(each.bytes),
-                size_text(each.space.free_bytes) if each.space else "-",
+                size_text(free)
+                if each.space and (free := each.space.free_bytes) is not None
+                else "-",
                 each.url,
             )
             for each in state.servers
@@ -126,16 +128,22 @@ def status(
         print_table(("server", "state", "parts", "records", "size", "free", "url"), rows)
         for each in state.servers:
             for disk in each.space.disks if each.space else ():
-                free, total = size_text(disk.free_bytes), size_text(disk.total_bytes)
-                room = f"{free} of {total} free" if disk.is_up else "missing"
-                print_text(f"{each.server} disk {disk.name}: {room}")
+                print_line(f"{each.server} disk {disk.name}: {_room_text(disk)}")
             if why := each.why or each.space_error:
-                print_text(f"{each.server}: {why}", err=True)
+                print_line(f"{each.server}: {why}", err=True)
         typer.echo(
             f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
         )
     if state.lost_count:
         raise typer.Exit(1)
+
+
+def _room_text(disk: DiskSpace) -> str:
+    if not disk.is_up:
+        return "missing"
+    if disk.free_bytes is None or disk.total_bytes is None:
+        return "room unknown"
+    return f"{size_text(disk.free_bytes)} of {size_text(disk.total_bytes)} free"
 
 
 @app.command()
