@@ -23,7 +23,7 @@ from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 
 OVER = "over"
 """Key of the servers of a striped store, beside its options."""
-_STRIPED = select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))
+_STRIPES = select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))
 
 
 class Stores(Database):
@@ -134,7 +134,7 @@ class Stores(Database):
             if result.first() is None:
                 raise _no_such(name)
             # Asked after the removal: who adds a striped store holds the row of each server.
-            for row in session.scalars(_STRIPED):
+            for row in session.scalars(_STRIPES):
                 if name in {place.partition(":")[0] for place in _places(row)}:
                     raise StoreSettingsError(
                         f"the striped store {row.name!r} has parts in the store {name!r}; "
@@ -156,7 +156,7 @@ def _finder(session: Session, lock: bool = False) -> Callable[[str], Store]:
 
 
 def _striped_stores(session: Session) -> list[Store]:
-    rows = session.scalars(_STRIPED)
+    rows = session.scalars(_STRIPES)
     return [_store(row, _finder(session)) for row in rows.all()]
 
 
