@@ -4,8 +4,8 @@
 
 Both serve the same file on loopback, the block server once with checksums (it wrote the file) and
 once without (it was put on its disk). One client reads it over one connection, from each in turn.
-Prints MB/s or requests/s, medians of the rounds; beside nginx, the median of the ratios of each round
-and the ratio of the medians; and the CPU seconds of the server per GB.
+Prints MB/s or requests/s, medians of the rounds; beside nginx, the median of the ratios within each
+round and the ratio of the medians; and the CPU seconds of the server per GB.
 """
 
 from __future__ import annotations
