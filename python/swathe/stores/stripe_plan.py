@@ -222,7 +222,7 @@ def _rates_below_stripes(catalog: Catalog) -> dict[str, float]:
 def _first_command(stripe: Store | None, servers: Collection[str]) -> str:
     """Return the command that measures servers."""
     if stripe is not None:
-        return f"swathe probe {stripe.name}"
+        return f"swathe probe {stripe.name} (it must hold an object)"
     if servers:
         return "swathe probe NAME, of a store that can be written to or of a striped store"
     return "swathe store add NAME URL, then swathe probe NAME"
