@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import sys
 import threading
@@ -481,6 +482,20 @@ def test_a_page_shows_no_impossible_room_and_no_control_characters(
     assert r"/one\x1b]0;x\x07\nb there unknown" in shown
     assert re.search(r"/two there 25\W% 30\WB", shown), shown
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
+
+
+def test_store_tells_the_progress_of_its_repair(client: httpx.Client, archive: Path) -> None:
+    with Catalog.open(database_in(archive)) as catalog:
+        number = catalog.begin_stripe_work("wide", "repair", "wide:dr17", os.getpid(), 1200)
+        catalog.tell_stripe_work(number, 40, 2, 3_000_000)
+        shown = text_of(client, "/stores/wide")
+        assert f"A repair runs: wide:dr17 on {this_host()}, process {os.getpid()}, since" in shown
+        assert re.search(r"40 of 1,200 objects are done, 2 of them failed, 2.86\WMiB", shown), shown
+        catalog.tell_stripe_work(number, 41, 2, 3_000_000, is_stopped=True)
+        shown = text_of(client, "/stores/wide")
+        assert "A repair was stopped" in shown and "swathe stripe repair wide:dr17" in shown
+        catalog.end_stripe_work(number)
+    assert "A repair" not in text_of(client, "/stores/wide")
 
 
 def test_a_server_that_hangs_does_not_stop_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_servers_disks_and_price(run: Runner, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"expected a measured server; first: swathe probe NAME"):
         swathe.stores.plan_stripe(100, 1)
     with pytest.raises(
-        OptionError, match=r"expected a measured server; first: swathe probe wide \\("
+        OptionError, match=r"expected a measured server; first: swathe probe wide \("
     ):
         swathe.stores.plan_stripe(100, 1, store="wide")
     measure({"disk-a": 14.25, "disk-b": 14.25, "disk-c": 20.0})

@@ -79,8 +79,8 @@ pub(crate) async fn metrics(
             page.add(&name, &label(disk), value(disk));
         }
     }
-    let name = "swathe_disk_room_bytes";
-    page.describe(name, "gauge", "Bytes that are reserved.");
+    let name = "swathe_disk_reserved_bytes";
+    page.describe(name, "gauge", "Bytes reserved for objects that are not written yet.");
     for disk in disks {
         page.add(name, &label(disk), server.rooms.bytes_on(disk));
     }

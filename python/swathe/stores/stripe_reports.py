@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from swathe.catalog.records.stripes import StripeWork
 from swathe.stores.copy_reports import MOST_FAULTS, FaultReport
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
+        damaged_blocks: numbers of damaged blocks of a part, at most 100. A block is what a checksum
+            is of: 4,096 bytes, or up to 1 MiB if all parts of the object together exceed 64 GiB;
+            `why` says it.
     """
 
     server: str
@@ -154,6 +157,7 @@ class RepairReport(FaultReport):
         written_bytes: bytes written.
         leftovers: parts that belonged to no object, and whether each was removed.
         elapsed_s: seconds that it took.
+        notes: what else there is to say.
     """
 
     skipped: int = 0
@@ -164,6 +168,7 @@ class RepairReport(FaultReport):
     written_bytes: int = 0
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
 
 MOST_DISK_BYTES = 1 << 60
@@ -264,6 +269,7 @@ class StripeStatus:
         parity: number of servers that may be lost.
         block_bytes: size of a block.
         servers: its servers.
+        work: repairs and rebalances that run, or were stopped before their end.
     """
 
     name: str
@@ -271,6 +277,7 @@ class StripeStatus:
     parity: int
     block_bytes: int
     servers: list[ServerStatus]
+    work: list[StripeWork] = field(default_factory=list)
 
     @property
     def lost_count(self) -> int:

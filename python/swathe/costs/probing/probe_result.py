@@ -29,11 +29,13 @@ class ServerRate:
     Attributes:
         server: the server, as `NAME:prefix` or URL.
         streams: number of requests in flight that gave most.
-        alone_bytes_per_s: rate while the others are idle; 0 if it does not answer.
+        alone_bytes_per_s: rate while the others are idle; 0 if it was not measured.
         together_bytes_per_s: rate while all are read.
         bound: what bounds it alone: `link`, `disk`, or `server`, also if that is not known.
         disk: the disk that bounds it.
+        is_block_server: whether it is a block server, which says what bounds it.
         why: reason if it could not be measured.
+        is_reachable: whether it answers.
     """
 
     server: str
@@ -42,7 +44,9 @@ class ServerRate:
     together_bytes_per_s: float = 0.0
     bound: Bound | None = None
     disk: str = ""
+    is_block_server: bool = False
     why: str | None = None
+    is_reachable: bool = True
 
 
 @dataclass(frozen=True)
