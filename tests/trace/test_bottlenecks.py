@@ -163,6 +163,29 @@ def test_damage_is_first_and_then_what_fails_by_the_time_that_it_costs(tmp_path:
     assert losses == sorted(losses, reverse=True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "byte 4096: expected checksum 1b8f2845, found 41578169; a block of 4096 bytes on disk "
+        "/data2 is damaged",
+        "byte 4096: expected 4096 bytes, found 100; damaged on disk /data2",
+    ],
+)
+def test_damage_is_named_without_the_events_of_its_server(tmp_path: Path, text: str) -> None:
+    run = StripeRun(tmp_path)
+    rounds(run, lambda *_: {})
+    reason = f"http://hostd/a.1: hostd answered 500 Internal Server Error, /a.1: {text}"
+    for number in range(5):
+        run.failure(number * 1000, "hostd", 500, reason)
+        run.failure(number * 1000, "hostc", 500, "hostc answered 500 Internal Server Error")
+    run.lines = [(at, line) for at, line in run.lines if "HOST=hostd" not in line]
+    report = run.report()
+    assert first(report) == ("disk", "hostd", "/data2", "damage")
+    assert "5 of 45 requests met damage: http://hostd/a.1" in report.bottlenecks[0].why
+    others = [(each.server, each.symptom) for each in report.bottlenecks[1:]]
+    assert ("hostc", "refusal") in others and "hostd" not in {server for server, _ in others}
+
+
 def test_a_request_that_never_ends_fails_and_one_at_the_end_does_not(tmp_path: Path) -> None:
     run = StripeRun(tmp_path)
     rounds(run, lambda *_: {})
