@@ -75,7 +75,7 @@ def test_what_bounds_the_sum() -> None:
         "host3:",
         "disk /data2 of host3: 3 MB/s, the median is 14 MB/s",
     )
-    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "line"
+    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "client_line"
 
 
 def test_what_bounds_the_sum_in_words() -> None:

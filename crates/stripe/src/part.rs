@@ -1,10 +1,9 @@
 //! A part of an open object: opened when it is first read.
 
-use crate::ask::{Ask, plan_asks};
+use crate::ask::{Ask, PartCosts};
 use crate::record::PartEntry;
 use crate::server::Server;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::Plan;
 use swathe_store_api::{Source, StoreError, Traffic, Version};
 
 /// A part, and what is known of it.
@@ -110,19 +109,14 @@ impl Part {
         self.places().iter().all(|server| server.store().is_local())
     }
 
-    /// The plan for some of its bytes, by what is known of its server now.
-    pub(crate) fn plan(&self, asks: &[Ask]) -> Plan {
+    /// Seconds to read some of its bytes, roughly, by what is known of its server now.
+    pub(crate) fn estimate_s(&self, asks: &[Ask]) -> f64 {
         if let State::Open { source, .. } = &*self.lock() {
-            let costs = source.costs().with_factors(source.factors());
-            return plan_asks(asks, &costs, source.connections());
+            return PartCosts::of_source(&**source).estimate_s(asks);
         }
-        match self.places().first() {
-            Some(server) => {
-                let store = server.store();
-                plan_asks(asks, &store.settings().costs, store.connections())
-            }
-            None => Plan::default(),
-        }
+        let places = self.places();
+        let store = places.first().map(|server| server.store());
+        store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
     }
 
     /// Remember that its server failed a moment ago.
@@ -174,7 +168,11 @@ impl Part {
                     let expected = format!("{} bytes", self.size);
                     last = Some(StoreError::Differs { url, expected, found });
                 }
-                Err(error) => last = last.or(Some(error)),
+                // It may be on the server that does not answer.
+                Err(error) => {
+                    let is_absence = matches!(last, None | Some(StoreError::NotFound { .. }));
+                    last = if is_absence { Some(error) } else { last };
+                }
             }
         }
         Err(last

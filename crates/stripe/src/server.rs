@@ -235,7 +235,12 @@ impl Server {
 
 /// Whether another writes the same file at this moment.
 fn is_busy(error: &StoreError) -> bool {
-    matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::ResourceBusy)
+    match error {
+        StoreError::Io { source, .. } => source.kind() == ErrorKind::ResourceBusy,
+        // It took the place of what is read back.
+        StoreError::Changed { .. } => true,
+        _ => false,
+    }
 }
 
 /// What a server lists.

@@ -64,7 +64,7 @@ impl StripedStore {
     fn layout(&self, url: &str, size: u64) -> Result<Layout, StoreError> {
         let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
         let layout = self.layout.clone().map_err(refuse)?;
-        Layout { size, ..layout }.check().map_err(|error| refuse(error.to_string()))
+        layout.with_size(size).check().map_err(|error| refuse(error.to_string()))
     }
 
     /// The path of an object in the store.
@@ -144,7 +144,7 @@ fn layout_of(settings: &StoreSettings, servers: usize) -> Result<Layout, String>
         ));
     }
     let data = servers as u32 - parity as u32;
-    let layout = Layout { size: 0, block_bytes, data, parity: parity as u32 };
+    let layout = Layout::new(0, block_bytes, data, parity as u32);
     layout.check().map_err(|error| error.to_string())
 }
 
@@ -228,7 +228,7 @@ impl Store for StripedStore {
         let records = Records::read(&self.servers, path, true);
         let last = records.current(&self.servers, object.url)?.header.clone();
         let generation = Generation::after(Some(&last.generation));
-        let layout = Layout { size: 0, ..last.layout };
+        let layout = last.layout.with_size(0);
         let code = code_name(layout.parity).to_string();
         let parts = last.parts.iter().map(|part| PartEntry { version: None, ..part.clone() });
         let header = Header {

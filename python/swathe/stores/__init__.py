@@ -10,11 +10,10 @@ from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from swathe.catalog.store_settings import Store
-    from swathe.stores.copy_reports import CopyReport
+    from swathe.stores.copies import CopyReport, copy_objects
     from swathe.stores.named_stores import MeasuredStore, add, list, remove, show
     from swathe.stores.objects import (
         ObjectStatus,
-        copy_objects,
         list_folder,
         list_objects,
         remove_objects,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 _OBJECTS = (
     "ObjectStatus",
-    "copy_objects",
     "list_folder",
     "list_objects",
     "remove_objects",
@@ -73,10 +71,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Store": "swathe.catalog.store_settings",
-        "CopyReport": "swathe.stores.copy_reports",
         **dict.fromkeys(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),
+        **dict.fromkeys(("CopyReport", "copy_objects"), "swathe.stores.copies"),
         **dict.fromkeys(_OBJECTS, "swathe.stores.objects"),
         **dict.fromkeys(_STRIPE_REPORTS, "swathe.stores.stripe_reports"),
         **dict.fromkeys(_STRIPES, "swathe.stores.stripes"),

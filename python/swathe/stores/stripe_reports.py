@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swathe.catalog.records.stripes import StripeWork
-from swathe.stores.copy_reports import MOST_FAULTS, FaultReport
+from swathe.stores.copies import MOST_FAULTS, FaultReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,8 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of a part, at most 100. A block is what a checksum
-            is of: 4,096 bytes, or up to 1 MiB if all parts of the object together exceed 64 GiB;
-            `why` says it.
+        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what
+            a checksum is of: 512 bytes to 1 MiB; `why` says it.
     """
 
     server: str

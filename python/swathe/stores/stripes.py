@@ -16,15 +16,16 @@ from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
-from swathe.stores.copy_reports import CopyReport, FaultReport
-from swathe.stores.listing import UnlistedObject
-from swathe.stores.objects import (
+from swathe.stores.copies import (
     MOST_THREADS,
     THREADS,
     CopyPair,
+    CopyReport,
+    FaultReport,
     copy_pairs,
-    list_objects,
 )
+from swathe.stores.listing import UnlistedObject
+from swathe.stores.objects import list_objects
 from swathe.stores.registry import known_stores, to_native
 from swathe.stores.stripe_progress import ProgressRecord
 from swathe.stores.stripe_reports import (

@@ -22,14 +22,14 @@ from swathe.core.format import (
     seconds_text,
     size_text,
 )
-from swathe.stores.objects import THREADS
+from swathe.stores.copies import THREADS
 from swathe.stores.stripe_plan import DISK_TB, LEAST_QUANTITY, MOST_QUANTITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.catalog.records.stripes import StripeWork
-    from swathe.stores.copy_reports import CopyFault
+    from swathe.stores.copies import CopyFault
     from swathe.stores.stripe_plan import StripePlan
     from swathe.stores.stripe_reports import CheckReport, DiskSpace, Leftover
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Bound: TypeAlias = Literal["link", "disk", "server"]
-StripeBound: TypeAlias = Literal["cpu", "line", "link", "disk", "server"]
+StripeBound: TypeAlias = Literal["cpu", "client_line", "link", "disk", "server"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class StripeProbe:
         stripe_bytes_per_s: measured rate of the store; None if the limits of the probe are too low
             for whole stripes.
         cpu_share: processor time of this process in all its cores, while the store was read.
-        bound: `cpu` of this machine, `line` (what all servers share), `link`, `disk` or `server`.
+        bound: `cpu` of this machine; `client_line`, the line of this machine, or what else all
+            servers share; `link`, `disk` or `server`.
         bound_server: the server that it is the bound of; empty if it is all of them.
         text: the same in words.
     """

@@ -53,7 +53,7 @@ SLOWEST = 0.7
 SHARE = 1 / 3
 """Share of the limits of a probe that its servers get."""
 PHASES = {"open": 0.2, "alone": 0.4, "together": 0.2, "stripe": 0.2}
-"""Shares of the time; of the bytes, the others share what opening does not need."""
+"""Shares of the time limit. The byte limit is shared by the phases after `open`, in proportion."""
 PAUSE_S = 1.0
 """How much longer than its share a phase may take: for an answer that is on its way."""
 
@@ -410,7 +410,7 @@ def name_bound(rates: list[ServerRate], cpu_share: float) -> tuple[StripeBound, 
             f"what the servers share, as the line or the processor of this machine: together they "
             f"give {rate_text(together)} of {rate_text(total)}"
         )
-        return "line", "", text
+        return "client_line", "", text
     slowest = min(live, key=lambda rate: rate.alone_bytes_per_s)
     median = statistics.median(rate.alone_bytes_per_s for rate in live)
     if slowest.alone_bytes_per_s < SLOWEST * median and slowest.bound is not None:
