@@ -118,6 +118,23 @@ def test_a_server_that_comes_late_to_its_work_is_no_slow_link(tmp_path: Path) ->
     assert first(run.report()) == ("server", "hostc", "", "late")
 
 
+def test_a_server_that_stood_still_is_late_for_what_it_never_began(tmp_path: Path) -> None:
+    """The client gave these requests up: the server has no events of them."""
+    run = StripeRun(tmp_path)
+    rounds(run, lambda *_: {})
+    end_us = max(at for at, _ in run.lines)
+    for number in range(6):
+        over_us = run.request(end_us + number, "hostc", latency_us=1_500_000)
+        mark = f"LIFELINE={run.count:016x}"
+        run.lines = [
+            (at, text) for at, text in run.lines if not (mark in text and "HOST=hostc" in text)
+        ]
+    run.put(over_us - 20_000, "SERVER_LATE", "hostc", DELAY_S="1.490000")
+    report = run.report()
+    assert first(report) == ("server", "hostc", "", "late")
+    assert [each for each in report.bottlenecks if each.part == "link"] == []
+
+
 def test_servers_that_are_alike_are_not_slow(tmp_path: Path) -> None:
     run = StripeRun(tmp_path)
     rounds(run, lambda *_: {})

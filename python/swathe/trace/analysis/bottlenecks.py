@@ -266,7 +266,9 @@ class _Study:
     def slow_parts(self) -> Iterator[Bottleneck]:
         """Yield the disks, servers and links that take longer than the others."""
         requests = self.requests
-        server_s = requests.server_s + requests.late_s
+        # What a late server never began has no times there but its delay.
+        is_late = np.isnan(requests.server_s) & (requests.late_s > 0)
+        server_s = np.where(is_late, 0.0, requests.server_s) + requests.late_s
         link_s = requests.latency_s + requests.transfer_s
         for mine in _groups(self.places):
             if self.disk[mine[0]] >= 0 and (excess := self._excess(mine, requests.disk_s)):
@@ -274,7 +276,7 @@ class _Study:
                 yield self._slow("disk", mine, excess, "slow", "waited for the disk", name)
         for mine in _groups(requests.store):
             if excess := self._excess(mine, server_s):
-                late = requests.late_s[mine].sum() > requests.server_s[mine].sum() / 2
+                late = requests.late_s[mine].sum() > np.nansum(requests.server_s[mine]) / 2
                 text = "were at the server"
                 yield self._slow("server", mine, excess, "late" if late else "slow", text)
             if excess := self._excess(mine, link_s):
