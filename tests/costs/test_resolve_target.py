@@ -120,6 +120,23 @@ def test_a_store_that_lists_its_objects_needs_none_named(catalog: Catalog, tmp_p
             find_place("none")
 
 
+def test_a_folder_of_a_server_is_no_object(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nginx").mkdir()
+    with nginx(tmp_path / "nginx") as server:
+        (server.folder / "dr1").mkdir()
+        (server.folder / "dr1" / "a.fits").write_bytes(bytes(3000))
+        catalog.add_store("web", f"{server.url}/json")
+        for name in ("web:dr1", f"{server.url}/json/dr1"):
+            with pytest.raises(NotFoundError, match="expected an object, found a folder"):
+                swathe.probe(name, quick=True)
+            with pytest.raises(NotFoundError, match="expected an object, found a folder"):
+                swathe.probe_buffer(name)
+        with pytest.raises(NotFoundError, match="not found"):
+            swathe.probe("web:none", quick=True)
+
+
 def test_a_bucket_that_lists_its_objects_needs_none_named(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+from xml.sax.saxutils import escape
 
 import httpx
 import numpy as np
@@ -37,6 +38,7 @@ from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
 from tests.support.portals import RunningPortal, database_in, served, wait_until
+from tests.support.scripted_servers import Handler, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -452,6 +454,34 @@ def test_store_tells_its_servers(client: httpx.Client, archive: Path) -> None:
     assert "while at most 1 of these 2 servers is lost" in shown
     assert "Option parity 1" in shown
     assert "Servers" not in text_of(client, "/stores/odd")
+
+
+def test_a_page_shows_no_impossible_room_and_no_control_characters(
+    client: httpx.Client, archive: Path
+) -> None:
+    names = ("/one\x1b]0;x\x07\nb", "/two")
+    rooms = [(2**64 - 1, 1), (30, 40)]
+    disks = [
+        {"name": name, "is_up": True, "free_bytes": free, "total_bytes": total}
+        for name, (free, total) in zip(names, rooms, strict=True)
+    ]
+
+    class Server(Handler):
+        def do_PROPFIND(self) -> None:
+            self.taken()
+            text = f"<S:disks>{escape(json.dumps(disks))}</S:disks>"
+            body = f"<D:multistatus><D:response><D:href>/</D:href>{text}</D:response>"
+            self.answer(207, f"{body}</D:multistatus>".encode())
+
+    with serving(Server) as url, Catalog.open(database_in(archive)) as catalog:
+        catalog.add_store("rooms", "striped:", over=[url], parity=0)
+        shown = text_of(client, "/stores/rooms")
+        html = client.get("/stores/rooms").text
+        catalog.remove_store("rooms")
+    assert "unknown" in shown and "-" not in "".join(re.findall(r'width="([^"]*)"', html))
+    assert r"/one\x1b]0;x\x07\nb there unknown" in shown
+    assert re.search(r"/two there 25\W% 30\WB", shown), shown
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
 
 
 def test_store_tells_the_progress_of_its_repair(client: httpx.Client, archive: Path) -> None:

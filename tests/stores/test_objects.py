@@ -145,6 +145,22 @@ def test_what_is_there_is_skipped_when_it_is_resumed(files: Path, run: Runner) -
     assert "exists" in out["faults"][0]["reason"]
 
 
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("name", ["wide:x", "wide:x/", "wide:x/y.d"])
+def test_a_folder_is_copied_with_r_only(tmp_path: Path, run: Runner, name: str) -> None:
+    for folder in ("x/", "x/y.d/"):
+        run("put", __file__, f"wide:{folder}")
+    out = run.json("cp", name, tmp_path / "copy", code=1)
+    [fault] = out["faults"]
+    assert fault["name"] == name
+    assert fault["reason"].startswith("expected an object, found a folder")
+    assert not (tmp_path / "copy").exists()
+    run("cp", "-r", name, tmp_path / "copy")
+    # What is not there is no folder.
+    out = run.json("cp", "wide:none", tmp_path / "copy", code=1)
+    assert "found a folder" not in out["faults"][0]["reason"]
+
+
 def test_one_object_does_not_stop_the_others(files: Path, tmp_path: Path) -> None:
     missing = files / "none.fits"
     report = swathe.stores.copy_objects(

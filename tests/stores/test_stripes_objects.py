@@ -17,6 +17,7 @@ from astropy.io import fits
 import swathe
 from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
 from swathe.stores import stripes
+from swathe.stores.stripe_reports import DiskSpace, ServerStatus, Space, StripeStatus, space_of
 from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner, contents, noise
 from tests.support.stripes import SERVERS, add_stripe, files_below
@@ -96,14 +97,66 @@ def test_the_status_tells_room_and_disks(tmp_path: Path, run: Runner) -> None:
         run("store", "add", "lab", "striped:", "--over", server.url, "--over", other)
         of_server, of_folder = swathe.stores.stripe_status("lab").servers
         assert of_server.space and of_folder.space and of_folder.space.total_bytes
+        assert of_folder.space.free_bytes is not None
         assert 0 < of_folder.space.free_bytes < of_folder.space.total_bytes
         assert of_folder.space.disks == []
         assert [disk.name for disk in of_server.space.disks] == [str(disk) for disk in disks]
-        assert of_server.space.free_bytes == sum(disk.free_bytes for disk in of_server.space.disks)
+        assert of_server.space.free_bytes == sum(
+            disk.free_bytes or 0 for disk in of_server.space.disks
+        )
         disks[1].rename(tmp_path / "away")
         out = run("stripe", "status", "lab", code=1)
         assert f"disk {disks[1]}: missing" in out
         assert re.search(rf"disk {disks[0]}: \S+ \w+ of \S+ \w+ free", out)
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "expected"),
+    [
+        (3, 9, (3, 9)),
+        (0, 0, (0, 0)),
+        (7, None, (7, None)),
+        (9, 3, (None, None)),
+        (2**64 - 1, 1, (None, None)),
+        (2**63 - 1, None, (None, None)),
+        (2**63 - 1, 2**63, (None, None)),
+    ],
+)
+def test_impossible_room_is_unknown(
+    free: int, total: int | None, expected: tuple[int | None, int | None]
+) -> None:
+    space = space_of({"free_bytes": free, "total_bytes": total, "disks": []})
+    assert (space.free_bytes, space.total_bytes) == expected
+    disks = [
+        {"name": "b", "is_up": True, "free_bytes": free, "total_bytes": total},
+        {"name": "a", "is_up": True, "free_bytes": 10, "total_bytes": 20},
+        {"name": "c", "is_up": False, "free_bytes": 0, "total_bytes": 0},
+    ]
+    space = space_of({"free_bytes": 10, "total_bytes": 20, "disks": disks})
+    assert space.disks[:2] == [DiskSpace("a", True, 10, 20), DiskSpace("b", True, *expected)]
+    assert (space.free_bytes is None) == (expected[0] is None)
+
+
+def test_the_status_has_a_line_for_a_disk_of_any_name(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = [
+        DiskSpace("/a\nb\x1b[31m", True, None, None),
+        DiskSpace("/c", True, 1024, 4096),
+        DiskSpace("/d", False, 0, 0),
+    ]
+    space = Space(None, None, disks)
+    server = ServerStatus("lab:", "dav://lab", True, None, 0, 0, 0, space, "no\nroom")
+    status = StripeStatus("wide", 1, 0, 4096, [server])
+    monkeypatch.setattr(swathe.stores, "stripe_status", lambda _name: status)
+    out, err = run.told("stripe", "status", "wide")
+    assert out.splitlines()[2:5] == [
+        r"lab: disk /a\nb\x1b[31m: room unknown",
+        "lab: disk /c: 1 KiB of 4 KiB free",
+        "lab: disk /d: missing",
+    ]
+    assert err == "lab:: no\\nroom\n"
+    assert run.json("stripe", "status", "wide")["servers"][0]["space"]["free_bytes"] is None
 
 
 def test_a_lost_server_is_repaired(frames: list[Path], disks: list[Path], run: Runner) -> None:
@@ -200,6 +253,24 @@ def test_one_object_that_is_lost_does_not_stop_the_others(
     with pytest.raises(SwatheError, match=r"frame-1"):
         swathe.cut("wide:dr17/frame-1.fits", box=BOX)
     assert_cuts([frames[0], frames[2]])
+
+
+def test_what_cannot_be_checked_is_counted_and_named(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    """All records of two objects are damaged; the parts of one are whole."""
+    for disk in disks:
+        for name in ("frame-1.fits", "frame-2.fits"):
+            (disk / "dr17" / f"{name}.stripe").write_bytes(b"not a record")
+    part_of(disks[0], "frame-1.fits").unlink()
+    out, err = run.told("stripe", "check", "wide", code=1)
+    assert "checked 3 objects: 1 whole, 2 could not be checked; in " in out
+    assert all(f"wide:dr17/frame-{at}.fits: expected answers of 3 of 5" in err for at in (1, 2))
+    assert "striped://" not in err
+    report = run.json("stripe", "check", "wide", code=1)
+    assert (report["objects"], report["whole"], report["failed"]) == (3, 1, 2)
+    _, err = run.told("stripe", "repair", "wide", code=1)
+    assert "striped://" not in err
 
 
 def test_records_suffice_on_one_server(frames: list[Path], disks: list[Path]) -> None:

@@ -59,8 +59,12 @@ def test_rates_of_some_stripes() -> None:
 
 def test_servers_disks_and_price(run: Runner, tmp_path: Path) -> None:
     add_stripe(tmp_path)
-    with pytest.raises(OptionError, match=r"expected a measured server.*swathe probe"):
+    with pytest.raises(OptionError, match=r"expected a measured server; first: swathe probe NAME"):
         swathe.stores.plan_stripe(100, 1)
+    with pytest.raises(
+        OptionError, match=r"expected a measured server; first: swathe probe wide \("
+    ):
+        swathe.stores.plan_stripe(100, 1, store="wide")
     measure({"disk-a": 14.25, "disk-b": 14.25, "disk-c": 20.0})
     plan = swathe.stores.plan_stripe(100, 100, prices={"server": 1000, "disk": 300})
     assert (plan.servers, plan.parity) == (8, 1)
@@ -95,6 +99,45 @@ def test_a_plan_from_the_servers_of_a_store(run: Runner, tmp_path: Path) -> None
     assert run.json("stripe", "plan", "wide", "--mb-s", 25, "--tb", 1)["servers"] == 3
 
 
+def test_the_probe_of_a_striped_store_suffices(run: Runner, tmp_path: Path) -> None:
+    """One server is a store, the others are given by their folders and have no name."""
+    with pytest.raises(OptionError, match="first: swathe store add"):
+        swathe.stores.plan_stripe(100, 1)
+    folders = [tmp_path / name for name in ("disk-a", "b", "c")]
+    for folder in folders:
+        folder.mkdir()
+    swathe.stores.add("disk-a", str(folders[0]))
+    over = ["disk-a", *map(str, folders[1:])]
+    swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
+    (tmp_path / "object").write_bytes(bytes(3_000_000))
+    run("put", tmp_path / "object", "wide:")
+    probe = swathe.probe("wide", quick=True, max_time_s=1.0, max_bytes=30_000_000)
+    assert probe.stripe is not None
+    rates = {each.server: each.alone_bytes_per_s for each in probe.stripe.servers}
+    assert swathe.stores.plan_stripe(1, 1, store="wide").measured == rates
+    names = {place.rstrip(":"): rate for place, rate in rates.items()}
+    assert swathe.stores.plan_stripe(1, 1).measured == names
+    assert "servers" in run("stripe", "plan", "wide", "--mb-s", 1, "--tb", 1)
+    # What a server's own probe measured counts more.
+    measure({"disk-a": 14.25})
+    assert swathe.stores.plan_stripe(1, 1).measured == names | {"disk-a": pytest.approx(14.25e6)}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("--mb-s", value) for value in ("0", "-5", "nan", "inf", "1e300", "x")),
+        *(("--tb", value) for value in ("0", "1e300")),
+        *(("--disk-tb", value) for value in ("0", "1e-300")),
+        ("--server-price", "-1"),
+        ("--disk-price", "-3"),
+    ],
+)
+def test_wrong_numbers_are_usage_errors(run: Runner, option: str, value: str) -> None:
+    _, text = run.told("stripe", "plan", "--mb-s", 1, "--tb", 1, option, value, code=2)
+    assert option in text and "from 1e-06 to 1e+09" in text
+
+
 def test_wrong_arguments_are_refused(run: Runner, tmp_path: Path) -> None:
     add_stripe(tmp_path)
     measure({"disk-a": 10.0})
@@ -104,6 +147,8 @@ def test_wrong_arguments_are_refused(run: Runner, tmp_path: Path) -> None:
         swathe.stores.plan_stripe(1, 1, prices={"rack": 1})
     with pytest.raises(ValueError, match="mb_s: expected a finite number above 0"):
         swathe.stores.plan_stripe(0, 1)
+    with pytest.raises(OptionError, match=r"tb: expected 1e-06 to 1e\+09, found 1e\+300"):
+        swathe.stores.plan_stripe(1, 1e300)
     with pytest.raises(ValueError, match="parity: expected 0 to 31"):
         swathe.stores.plan_stripe(1, 1, parity=32)
     with pytest.raises(OptionError, match="disk-a: expected a striped store"):

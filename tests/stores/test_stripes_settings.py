@@ -113,6 +113,25 @@ def test_wrong_settings_are_refused(
     assert [store.name for store in swathe.stores.list()] == sorted(servers)
 
 
+@pytest.mark.parametrize(
+    ("over", "place"),
+    [
+        (["disk-b:x/y", "disk-c"], "disk-b:x/y/ and disk-b:x/"),
+        (["disk-b", "disk-c"], "disk-b: and disk-b:x/"),
+        (["lake:dr17", "disk-c"], "lake:dr17/ and lake:"),
+        (["http://host/a/b", "disk-c"], "dav://host/a/b and dav://host/a"),
+    ],
+)
+def test_striped_stores_do_not_lie_within_each_other(
+    servers: dict[str, Store], over: Sequence[str], place: str
+) -> None:
+    swathe.stores.add("outer", "striped:", over=["disk-b:x", "lake", "http://host/a"])
+    with pytest.raises(StoreSettingsError, match=f"those of 'outer', found {place}, of which one"):
+        swathe.stores.add("wide", "striped:", over=over)
+    # The same places are the same objects.
+    swathe.stores.add("wide", "striped:", over=["disk-b:x", "lake", "disk-c"], parity=2)
+
+
 def test_a_stripe_is_over_stores_that_exist_and_are_plain(servers: dict[str, Store]) -> None:
     with pytest.raises(NoSuchStoreError, match="'nowhere'"):
         swathe.stores.add("wide", "striped:", over=["disk-a", "nowhere"])

@@ -118,6 +118,23 @@ def test_a_server_that_comes_late_to_its_work_is_no_slow_link(tmp_path: Path) ->
     assert first(run.report()) == ("server", "hostc", "", "late")
 
 
+def test_a_server_that_stood_still_is_late_for_what_it_never_began(tmp_path: Path) -> None:
+    """The client gave these requests up: the server has no events of them."""
+    run = StripeRun(tmp_path)
+    rounds(run, lambda *_: {})
+    end_us = max(at for at, _ in run.lines)
+    for number in range(6):
+        over_us = run.request(end_us + number, "hostc", latency_us=1_500_000)
+        mark = f"LIFELINE={run.count:016x}"
+        run.lines = [
+            (at, text) for at, text in run.lines if not (mark in text and "HOST=hostc" in text)
+        ]
+    run.put(over_us - 20_000, "SERVER_LATE", "hostc", DELAY_S="1.490000")
+    report = run.report()
+    assert first(report) == ("server", "hostc", "", "late")
+    assert [each for each in report.bottlenecks if each.part == "link"] == []
+
+
 def test_servers_that_are_alike_are_not_slow(tmp_path: Path) -> None:
     run = StripeRun(tmp_path)
     rounds(run, lambda *_: {})
@@ -161,6 +178,29 @@ def test_damage_is_first_and_then_what_fails_by_the_time_that_it_costs(tmp_path:
     assert names == ["hostb", "hostc", "hostd", "hosta"]
     losses = [each.lost_s for each in report.bottlenecks[1:]]
     assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "byte 4096: expected checksum 1b8f2845, found 41578169; a block of 4096 bytes on disk "
+        "/data2 is damaged",
+        "byte 4096: expected 4096 bytes, found 100; damaged on disk /data2",
+    ],
+)
+def test_damage_is_named_without_the_events_of_its_server(tmp_path: Path, text: str) -> None:
+    run = StripeRun(tmp_path)
+    rounds(run, lambda *_: {})
+    reason = f"http://hostd/a.1: hostd answered 500 Internal Server Error, /a.1: {text}"
+    for number in range(5):
+        run.failure(number * 1000, "hostd", 500, reason)
+        run.failure(number * 1000, "hostc", 500, "hostc answered 500 Internal Server Error")
+    run.lines = [(at, line) for at, line in run.lines if "HOST=hostd" not in line]
+    report = run.report()
+    assert first(report) == ("disk", "hostd", "/data2", "damage")
+    assert "5 of 45 requests met damage: http://hostd/a.1" in report.bottlenecks[0].why
+    others = [(each.server, each.symptom) for each in report.bottlenecks[1:]]
+    assert ("hostc", "refusal") in others and "hostd" not in {server for server, _ in others}
 
 
 def test_a_request_that_never_ends_fails_and_one_at_the_end_does_not(tmp_path: Path) -> None:

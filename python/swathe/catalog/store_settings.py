@@ -214,6 +214,26 @@ def validate_stripe(
     return Store(validate_name(name), f"{STRIPE_URL}//{name}", tier, settings, list(over))
 
 
+def check_apart(store: Store, others: Sequence[Store]) -> None:
+    """Check that no server of a striped store is within one of another, or the other way.
+
+    Two striped stores may share a place: then objects of one are objects of the other.
+
+    Raises:
+        StoreSettingsError: If one is.
+    """
+    places = [(server.place, _location(server)) for server in store.over]
+    for other in others:
+        for server in other.over:
+            theirs = _location(server)
+            for place, ours in places:
+                if ours != theirs and (ours.startswith(theirs) or theirs.startswith(ours)):
+                    raise StoreSettingsError(
+                        f"a striped store: expected servers apart from those of {other.name!r}, "
+                        f"found {place} and {server.place}, of which one is in the other"
+                    )
+
+
 def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
     """Return the server that a user names.
 

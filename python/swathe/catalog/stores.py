@@ -13,6 +13,7 @@ from swathe.catalog.database import Database
 from swathe.catalog.store_settings import (
     STRIPE_URL,
     Store,
+    check_apart,
     find_server,
     validate_store,
     validate_stripe,
@@ -22,6 +23,7 @@ from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 
 OVER = "over"
 """Key of the servers of a striped store, beside its options."""
+_STRIPES = select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))
 
 
 class Stores(Database):
@@ -68,6 +70,7 @@ class Stores(Database):
                 find = _finder(session, lock=True)
                 servers = [find_server(place, find) for place in over]
                 store = validate_stripe(name, tier, options, servers, parity, block_bytes)
+                check_apart(store, _striped_stores(session))
             row = StoreRow(
                 name=store.name,
                 url=store.url,
@@ -131,7 +134,7 @@ class Stores(Database):
             if result.first() is None:
                 raise _no_such(name)
             # Asked after the removal: who adds a striped store holds the row of each server.
-            for row in session.scalars(select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))):
+            for row in session.scalars(_STRIPES):
                 if name in {place.partition(":")[0] for place in _places(row)}:
                     raise StoreSettingsError(
                         f"the striped store {row.name!r} has parts in the store {name!r}; "
@@ -150,6 +153,11 @@ def _finder(session: Session, lock: bool = False) -> Callable[[str], Store]:
         return _store(row, find)
 
     return find
+
+
+def _striped_stores(session: Session) -> list[Store]:
+    rows = session.scalars(_STRIPES)
+    return [_store(row, _finder(session)) for row in rows.all()]
 
 
 def _store(row: StoreRow, find: Callable[[str], Store]) -> Store:

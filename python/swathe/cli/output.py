@@ -31,6 +31,11 @@ def print_text(text: str, *, err: bool = False) -> None:
     typer.echo(harmless_text(text), err=err)
 
 
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a text as `print_text`, on one line whatever is in it."""
+    typer.echo(harmless_text(text, controls=""), err=err)
+
+
 def print_error(text: str, kind: str, exit_code: int) -> None:
     """Print an error as one line of JSON, if the command was given --json."""
     if wants_json.get():
@@ -80,7 +85,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for title in titles:
         table.add_column(title, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(harmless_text(cell)) for cell in row))
+        table.add_row(*(Text(harmless_text(cell, controls="")) for cell in row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(table)
 
 

@@ -1,4 +1,4 @@
-"""Values of options with a unit: times (`90s`, `2h`) and sizes (`500MB`, `1GiB`)."""
+"""Values of options: times (`90s`, `2h`), sizes (`500MB`, `1GiB`), and finite numbers."""
 
 from __future__ import annotations
 
@@ -51,6 +51,22 @@ def size_option(*names: str, least_bytes: int = 0, **settings: Any) -> Any:
         return round(size)
 
     return typer.Option(*names, metavar="SIZE", parser=parse_bytes, show_default=False, **settings)
+
+
+def quantity_option(*names: str, least: float, most: float, **settings: Any) -> Any:
+    """Return an option that takes a finite number."""
+
+    def parse_quantity(text: str | float) -> float:
+        """Parse a number."""
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise typer.BadParameter(f"expected a number from {least:g} to {most:g}, found {text}")
+        return number
+
+    return typer.Option(*names, parser=parse_quantity, **settings)
 
 
 def _number(text: str | float, units: Mapping[str, float], forms: str) -> float:

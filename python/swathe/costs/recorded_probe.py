@@ -74,7 +74,7 @@ def probe(
     from swathe.costs.plots import plot_path, probe_figure, save
     from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
     from swathe.costs.probing.probe_stripe import measure_stripe
-    from swathe.costs.probing.resolve_target import find_place
+    from swathe.costs.probing.resolve_target import find_place, refusing_folders
     from swathe.costs.probing.save import keep_host, keep_probe
     from swathe.costs.probing.store_probe import measure_store
 
@@ -91,15 +91,17 @@ def probe(
         catalog.check_writable()  # the result is stored
         compute = None if host else catalog.compute(this_host())
     also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
-    result = (measure_stripe if place.is_striped else measure_store)(
-        place,
-        quick=quick,
-        max_time_s=max_time_s,
-        max_bytes=max_bytes,
-        seed=seed,
-        write=write,
-        tell=lambda text: (tell or log.info)(text + also * (compute is None)),
-    )
+    measure = measure_stripe if place.is_striped else measure_store
+    with refusing_folders(place):
+        result = measure(
+            place,
+            quick=quick,
+            max_time_s=max_time_s,
+            max_bytes=max_bytes,
+            seed=seed,
+            write=write,
+            tell=lambda text: (tell or log.info)(text + also * (compute is None)),
+        )
     with Catalog.open() as catalog:
         keep_probe(catalog, result)
         if compute is None:
@@ -159,7 +161,7 @@ def probe_buffer(
     from swathe.catalog import Catalog
     from swathe.costs.plots import buffer_figure, plot_path, save
     from swathe.costs.probing.read_buffer import study_buffer
-    from swathe.costs.probing.resolve_target import find_place
+    from swathe.costs.probing.resolve_target import find_place, refusing_folders
     from swathe.costs.probing.save import keep_buffer
 
     check_text("store", store)
@@ -173,14 +175,15 @@ def probe_buffer(
     if place.is_local:
         with Catalog.open() as catalog:
             catalog.check_writable()  # the result is stored
-    study = study_buffer(
-        place,
-        repeats=repeats,
-        max_time_s=max_time_s,
-        max_bytes=max_bytes,
-        seed=seed,
-        tell=tell or log.info,
-    )
+    with refusing_folders(place):
+        study = study_buffer(
+            place,
+            repeats=repeats,
+            max_time_s=max_time_s,
+            max_bytes=max_bytes,
+            seed=seed,
+            tell=tell or log.info,
+        )
     if place.is_local:
         with Catalog.open() as catalog:
             study.stored_bytes = keep_buffer(catalog, place.root, study)

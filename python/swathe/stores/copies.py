@@ -18,7 +18,7 @@ from swathe.core.argument_checks import check_count, check_text, check_texts
 from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
-from swathe.stores.listing import UnlistedObject
+from swathe.stores.listing import UnlistedObject, is_folder
 from swathe.stores.objects import list_objects, object_identity, store_of, top_of
 from swathe.stores.registry import native_stores
 
@@ -31,6 +31,11 @@ THREADS = 8
 MOST_THREADS = 64
 MOST_FAULTS = 1_000
 """Objects that a report lists by name as not copied."""
+IS_FOLDER = (
+    "expected an object, found a folder; a folder of a store is copied with -r (recursive=True in "
+    "Python)"
+)
+SERVERS = ("http:", "https:", "dav:", "davs:")
 MOST_DETOURS = 100
 """Reasons that a report has why objects passed through this machine."""
 
@@ -167,10 +172,14 @@ def copy_objects(
     engine, report = native_stores(), CopyReport()
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
+    if not recursive:
+        pairs = _without_folders(engine, pairs, count, report)
     if not overwrite:
         pairs = _new_of(engine, pairs, resume, count, report)
     if pairs:
         copy_pairs(engine, pairs, overwrite, count, report, progress)
+    if not recursive:
+        report.faults = [_folder_fault(engine, fault) for fault in report.faults]
     report.elapsed_s = time.perf_counter() - began_s
     return report
 
@@ -247,6 +256,36 @@ def _pairs_of(
             else:
                 pairs.append(CopyPair(entry.path, name_below(base), entry.size))
     return pairs
+
+
+def _without_folders(
+    engine: _swathe.Stores, pairs: Sequence[CopyPair], threads: int, report: CopyReport
+) -> list[CopyPair]:
+    """Return the pairs that are not folders of servers; these are faults.
+
+    A server may answer a request for a folder with its index, as if that were an object.
+    """
+
+    def is_server_folder(pair: CopyPair) -> bool:
+        is_server = engine.locate(pair.source)[1].startswith(SERVERS)
+        return is_server and is_folder(engine, pair.source)
+
+    with ThreadPoolExecutor(threads) as pool:
+        are_folders = list(pool.map(is_server_folder, pairs))
+    objects = []
+    for pair, is_one in zip(pairs, are_folders, strict=True):
+        if is_one:
+            report.add_fault(pair.source, "OptionError", IS_FOLDER)
+        else:
+            objects.append(pair)
+    return objects
+
+
+def _folder_fault(engine: _swathe.Stores, fault: CopyFault) -> CopyFault:
+    """Return a fault of a copy, with its reason if that is that the source is a folder."""
+    if fault.kind in ("NotFoundError", "SourceError") and is_folder(engine, fault.name):
+        return CopyFault(fault.name, "OptionError", IS_FOLDER)
+    return fault
 
 
 def _local_path(engine: _swathe.Stores, name: str) -> Path | None:

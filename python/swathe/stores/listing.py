@@ -6,16 +6,17 @@ import fnmatch
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from swathe._swathe import LONGEST_PATH_BYTES
-from swathe.core.errors import DatasetError, NotFoundError, SourceError
+from swathe.core.errors import DatasetError, NotFoundError, SourceError, SwatheError
 from swathe.stores.registry import to_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from swathe._swathe import Listing
+    from swathe._swathe import Listing, Stores
     from swathe.catalog import Store
 
 LONGEST_MARK = 100
@@ -73,6 +74,23 @@ def list_objects(
     """
     listing = to_native([store]).list(f"{store.name}:{prefix}", may_lack=may_lack)
     return listed_objects(listing, prefix, pattern)
+
+
+def is_folder(engine: Stores, name: str) -> bool:
+    """Check whether a name is that of a folder with objects below it.
+
+    Args:
+        engine: stores of the catalogue.
+        name: `NAME:path`, a URL or a path.
+    """
+    place = name.rstrip("/")
+    base = place.rpartition("/")[2].rpartition(":")[2]
+    try:
+        page = engine.list(place, may_lack=True).next_page() or []
+    except SwatheError:
+        return False  # what is wrong with it is told when it is read
+    parts = (f"/{path}" for path, *_ in page)
+    return any(f"/{unquote(base) if '://' in name else base}/" in path for path in parts)
 
 
 def listed_objects(

@@ -13,14 +13,18 @@ from swathe.core.errors import OptionError
 from swathe.core.format import rate_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from swathe.catalog import Catalog, Store
 
 DISK_TB = 20.0
 """Usual size of a disk."""
 PRICES = ("server", "disk")
+LEAST_QUANTITY, MOST_QUANTITY = 1e-6, 1e9
+"""Limits of rates (MB/s), sizes (TB) and prices: what follows from them is finite."""
 MB = 1e6
+SERVER_RATES = "server_bytes_per_s"
+"""Entry of the parameters of a striped store's probe: rate of each server alone, by its place."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +92,17 @@ def plan_stripe(
     """
     from swathe.catalog import Catalog
 
-    target_bytes_per_s = check_positive("mb_s", mb_s) * MB
-    size_tb, disk_tb = check_positive("tb", tb), check_positive("disk_tb", disk_tb)
+    target_bytes_per_s = _check_quantity("mb_s", mb_s) * MB
+    size_tb, disk_tb = _check_quantity("tb", tb), _check_quantity("disk_tb", disk_tb)
     unit_prices = _check_prices(prices)
     with Catalog.open() as catalog:
         stripe = None if store is None else _stripe_of(catalog, check_text("store", store))
-        rates = _rates(catalog, _servers(catalog, stripe))
+        rates = server_rates(catalog, _servers(catalog, stripe))
     known_rates = {name: rate for name, rate in rates.items() if rate is not None}
     if not known_rates:
-        names = ", ".join(rates) or "a store"
-        raise OptionError(f"plan: expected a measured server; first: swathe probe ({names})")
+        raise OptionError(
+            f"plan: expected a measured server; first: {_first_command(stripe, rates)}"
+        )
     if parity is None:
         parity = DEFAULT_PARITY if stripe is None else stripe.parity
     check_count("parity", parity, MOST_SERVERS - 1, 0)
@@ -168,24 +173,68 @@ def _servers(catalog: Catalog, stripe: Store | None) -> dict[str, Store]:
     """Return the stores that are meant, by the name of the server."""
     if stripe is not None:
         return {server.place: server.store for server in stripe.over}
-    return {
-        store.name: store for store in catalog.stores() if not store.over and store.kind.is_writable
-    }
+    stores = catalog.stores()
+    servers = {store.name: store for store in stores if not store.over and store.kind.is_writable}
+    for each in stores:
+        servers |= {server.place: server.store for server in each.over if server.is_url}
+    return servers
 
 
-def _rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, float | None]:
-    """Return the measured rate of each server, bytes per second; None if it was not measured."""
+def server_rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, float | None]:
+    """Return the measured rate of each server, bytes per second; None if it was not measured.
+
+    It is that of its own probe, else what the last probe of a striped store over it measured.
+    """
     from swathe.catalog import this_host
     from swathe.stores.registry import LOCAL_ROOT
 
+    below_stripes = _rates_below_stripes(catalog)
     rates: dict[str, float | None] = {}
     for place, store in servers.items():
-        roots = (store.key, LOCAL_ROOT) if store.kind.is_local else (store.key,)
-        profiles = [catalog.profile(root, this_host()) for root in roots]
-        rates[place] = next(
-            (float(each.costs["total_bytes_per_s"]) for each in profiles if each is not None), None
-        )
+        profile = catalog.profile(store.key, this_host())
+        rate = below_stripes.get(store.key)
+        if profile is None and rate is None and store.kind.is_local:
+            profile = catalog.profile(LOCAL_ROOT, this_host())
+        rates[place] = rate if profile is None else float(profile.costs["total_bytes_per_s"])
     return rates
+
+
+def _rates_below_stripes(catalog: Catalog) -> dict[str, float]:
+    """Return what probes of striped stores measured of each server alone, by key of its store."""
+    from swathe.catalog import this_host
+
+    probes = [
+        (stripe, probe)
+        for stripe in catalog.stores()
+        if stripe.over
+        for probe in catalog.probes(stripe.key, this_host())[:1]
+    ]
+    probes.sort(key=lambda each: each[1].at)
+    rates: dict[str, float] = {}
+    for stripe, probe in probes:
+        server_rates = probe.parameters.get(SERVER_RATES, {})
+        for server in stripe.over:
+            if rate := server_rates.get(server.place):
+                rates[server.store.key] = float(rate)
+    return rates
+
+
+def _first_command(stripe: Store | None, servers: Collection[str]) -> str:
+    """Return the command that measures servers."""
+    if stripe is not None:
+        return f"swathe probe {stripe.name} (it must hold an object)"
+    if servers:
+        return "swathe probe NAME, of a store that can be written to or of a striped store"
+    return "swathe store add NAME URL, then swathe probe NAME"
+
+
+def _check_quantity(name: str, value: float) -> float:
+    number = check_positive(name, value)
+    if not LEAST_QUANTITY <= number <= MOST_QUANTITY:
+        raise OptionError(
+            f"{name}: expected {LEAST_QUANTITY:g} to {MOST_QUANTITY:g}, found {number:g}"
+        )
+    return number
 
 
 def _check_prices(prices: Mapping[str, float] | None) -> dict[str, float]:
@@ -193,7 +242,7 @@ def _check_prices(prices: Mapping[str, float] | None) -> dict[str, float]:
     for name, value in (prices or {}).items():
         if name not in PRICES:
             raise OptionError(f"prices: expected {' and '.join(PRICES)}, found {name!r}")
-        valid_prices[name] = check_positive(f"prices[{name!r}]", value)
+        valid_prices[name] = _check_quantity(f"prices[{name!r}]", value)
     return valid_prices
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swathe.catalog.records.stripes import StripeWork
-from swathe.stores.copies import MOST_FAULTS, CopyFault, FaultReport
+from swathe.stores.copies import MOST_FAULTS, FaultReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ServerState: TypeAlias = Literal["reachable", "missing", "no answer", "unreachable"]
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
@@ -100,16 +104,15 @@ class Leftover:
 
 
 @dataclass
-class CheckReport:
-    """What a check saw.
+class CheckReport(FaultReport):
+    """What a check saw; with the faults of a `FaultReport`, objects that could not be checked.
 
     Attributes:
-        objects: number of objects checked.
+        objects: number of objects, with those that could not be checked or listed.
         whole: number of those that are whole.
         damaged: number of those that are not whole, but readable.
         lost: number of those that cannot be read now.
         checks: those that are not whole; the first 1,000.
-        faults: objects that could not be checked; the first 1,000.
         leftovers: parts that belong to no object.
         elapsed_s: seconds that it took.
     """
@@ -119,14 +122,13 @@ class CheckReport:
     damaged: int = 0
     lost: int = 0
     checks: list[ObjectCheck] = field(default_factory=list)
-    faults: list[CopyFault] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
 
     @property
     def is_whole(self) -> bool:
         """Check whether all objects were checked and are whole."""
-        return self.whole == self.objects and not self.faults
+        return self.whole == self.objects
 
     def add_check(self, check: ObjectCheck) -> None:
         """Count an object that was checked."""
@@ -169,6 +171,35 @@ class RepairReport(FaultReport):
     notes: list[str] = field(default_factory=list)
 
 
+MOST_DISK_BYTES = 1 << 60
+"""Sizes above it are no sizes: servers without a limit tell such numbers."""
+
+
+def space_of(values: Mapping[str, Any]) -> Space:
+    """Return the room on a server from what it tells.
+
+    Numbers are impossible if more is free than there is, or if they are above MOST_DISK_BYTES. The
+    sum of disks is so, too, if the numbers of one are.
+
+    Args:
+        values: fields of `Space`, with disks as mappings.
+    """
+    disks = [
+        DiskSpace(each["name"], each["is_up"], *_room(each["free_bytes"], each["total_bytes"]))
+        for each in sorted(values["disks"], key=itemgetter("name"))
+    ]
+    if any(disk.is_up and disk.free_bytes is None for disk in disks):
+        return Space(None, None, disks)
+    return Space(*_room(values["free_bytes"], values["total_bytes"]), disks)
+
+
+def _room(free_bytes: int, total_bytes: int | None) -> tuple[int | None, int | None]:
+    """Return free and all bytes if they are possible, else None for both."""
+    most = MOST_DISK_BYTES if total_bytes is None else min(total_bytes, MOST_DISK_BYTES)
+    is_possible = free_bytes <= most and (total_bytes or 0) <= MOST_DISK_BYTES
+    return (free_bytes, total_bytes) if is_possible else (None, None)
+
+
 @dataclass(frozen=True)
 class DiskSpace:
     """Room on one disk of a server.
@@ -176,15 +207,15 @@ class DiskSpace:
     Attributes:
         name: name of the disk, as its server has it.
         is_up: whether the disk is there.
-        free_bytes: bytes that can be written.
-        total_bytes: all its bytes.
+        free_bytes: bytes that can be written; `None` if the server tells impossible numbers.
+        total_bytes: all its bytes; `None` in the same case.
         id: its number, which no other disk has; empty if its server does not tell.
     """
 
     name: str
     is_up: bool
-    free_bytes: int
-    total_bytes: int
+    free_bytes: int | None
+    total_bytes: int | None
     id: str = ""
 
 
@@ -193,12 +224,12 @@ class Space:
     """Room on a server.
 
     Attributes:
-        free_bytes: bytes that can be written.
-        total_bytes: all its bytes; `None` if it does not tell.
+        free_bytes: bytes that can be written; `None` if the server tells impossible numbers.
+        total_bytes: all its bytes; `None` in the same case, and if it does not tell.
         disks: its disks, if the server tells them apart.
     """
 
-    free_bytes: int
+    free_bytes: int | None
     total_bytes: int | None
     disks: list[DiskSpace] = field(default_factory=list)
 

@@ -10,19 +10,18 @@ import json
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
 from swathe.stores.copies import (
-    MOST_FAULTS,
     MOST_THREADS,
     THREADS,
-    CopyFault,
     CopyPair,
     CopyReport,
+    FaultReport,
     copy_pairs,
 )
 from swathe.stores.listing import UnlistedObject
@@ -31,14 +30,13 @@ from swathe.stores.registry import known_stores, to_native
 from swathe.stores.stripe_progress import ProgressRecord
 from swathe.stores.stripe_reports import (
     CheckReport,
-    DiskSpace,
     Leftover,
     ObjectCheck,
     PieceStatus,
     RepairReport,
     ServerStatus,
-    Space,
     StripeStatus,
+    space_of,
 )
 
 if TYPE_CHECKING:
@@ -97,10 +95,7 @@ def server_status(name: str, server: str) -> ServerStatus | None:
 
 def _server_of(report: Mapping[str, Any]) -> ServerStatus:
     space = report["space"]
-    if space is not None:
-        disks = [DiskSpace(**each) for each in sorted(space["disks"], key=itemgetter("name"))]
-        space = Space(space["free_bytes"], space["total_bytes"], disks)
-    return ServerStatus(**{**report, "space": space})
+    return ServerStatus(**{**report, "space": None if space is None else space_of(space)})
 
 
 def check_stripes(
@@ -132,12 +127,13 @@ def check_stripes(
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
     report = CheckReport()
-    names = _names_of(place, pattern, report.faults)
+    names = _names_of(place, pattern, report)
+    report.objects = report.failed
     check = _checking(engine, deep)
     for name, outcome in _each_object("checking", names, check, threads, progress):
         if isinstance(outcome, SwatheError):
             report.objects += 1
-            _add_error(report.faults, name, outcome)
+            _add_error(report, name, outcome)
         else:
             report.add_check(outcome)
     if _is_all(place, pattern):
@@ -185,8 +181,7 @@ def repair_stripes(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
         )
     report = RepairReport()
-    names = _names_of(place, pattern, report.faults)
-    report.failed = len(report.faults)
+    names = _names_of(place, pattern, report)
 
     def repair(name: str) -> dict[str, Any]:
         return dict(json.loads(engine.repair_stripe(name, deep)))
@@ -199,7 +194,7 @@ def repair_stripes(
     with ProgressRecord(store.name, "repair", place, objects, progress_now) as record:
         for name, outcome in _each_object("repairing", names, repair, threads, progress):
             if isinstance(outcome, SwatheError):
-                report.add_fault(name, type(outcome).__name__, str(outcome))
+                _add_error(report, name, outcome)
             else:
                 _add_repair(report, name, outcome)
         if remove_leftovers:
@@ -215,8 +210,11 @@ def _add_repair(report: RepairReport, name: str, outcome: Mapping[str, Any]) -> 
     report.bytes_read += outcome["bytes_read"]
     report.written_bytes += outcome["bytes_written"]
     if outcome["failed"]:
-        reasons = "; ".join(f"{each['server']}: {each['why']}" for each in outcome["failed"])
-        report.add_fault(name, "SourceError", reasons)
+        servers: dict[str, list[str]] = {}
+        for each in outcome["failed"]:
+            servers.setdefault(_reason_for(name, each["why"]), []).append(each["server"])
+        reasons = [f"{', '.join(names)}: {reason}" for reason, names in servers.items()]
+        report.add_fault(name, "SourceError", "; ".join(reasons))
     elif outcome["rebuilt_parts"] or outcome["rebuilt_records"]:
         report.repairs += 1
     else:
@@ -255,10 +253,7 @@ def rebalance_stripes(
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
     report = CopyReport()
-    faults: list[CopyFault] = []
-    names = _names_of(place, pattern, faults)
-    for fault in faults:
-        report.add_fault(*fault)
+    names = _names_of(place, pattern, report)
     servers = {each.name for each in store.over}
     pairs = []
     check = _checking(engine, deep=False)
@@ -270,7 +265,7 @@ def rebalance_stripes(
     with ProgressRecord(store.name, "rebalance", place, objects, progress_now) as record:
         for name, outcome in _each_object("checking", names, check, threads, progress):
             if isinstance(outcome, SwatheError):
-                report.add_fault(name, type(outcome).__name__, str(outcome))
+                _add_error(report, name, outcome)
             elif _is_balanced(outcome, servers, store):
                 report.skipped += 1
             else:
@@ -308,12 +303,12 @@ def _is_all(place: str, pattern: str | None) -> bool:
     return pattern is None and not place.partition(":")[2].strip("/")
 
 
-def _names_of(place: str, pattern: str | None, faults: list[CopyFault]) -> list[str]:
-    """Return the names of the objects of a place; entries that cannot be listed go to `faults`."""
+def _names_of(place: str, pattern: str | None, report: FaultReport) -> list[str]:
+    """Return the names of the objects of a place; entries that cannot be listed are faults."""
     names = []
     for entry in list_objects(place if ":" in place else f"{place}:", pattern=pattern):
         if isinstance(entry, UnlistedObject):
-            faults.append(CopyFault(entry.path, "SourceError", entry.reason))
+            report.add_fault(entry.path, "SourceError", _reason_for(entry.path, entry.reason))
         else:
             names.append(entry.path)
     return names
@@ -364,9 +359,15 @@ def _each_object(
         pool.shutdown(cancel_futures=True)
 
 
-def _add_error(faults: list[CopyFault], name: str, error: SwatheError) -> None:
-    if len(faults) < MOST_FAULTS:
-        faults.append(CopyFault(name, type(error).__name__, str(error)))
+def _add_error(report: FaultReport, name: str, error: SwatheError) -> None:
+    report.add_fault(name, type(error).__name__, _reason_for(name, str(error)))
+
+
+def _reason_for(name: str, text: str) -> str:
+    """Return the text of an error of an object without the name of the object, or of its store."""
+    store = name.partition(":")[0]
+    reason = text.replace(f"{STRIPE_URL}//{store}/", f"{store}:")
+    return reason.removeprefix(f"{name}: ").removeprefix(f"{store}:: ")
 
 
 def _leftovers(engine: Stores, store: Store, *, remove: bool) -> list[Leftover]:

@@ -10,8 +10,8 @@ import typer
 
 from swathe.cli.commands.objects import show_detours
 from swathe.cli.options import Json, Overwrite, Quiet
-from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import count_text, harmless_text, moment_text, seconds_text, size_text
+from swathe.cli.output import print_json, print_line, print_table, print_text
+from swathe.core.format import count_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.datasets import Dataset, MirrorPlan, MirrorReport, ScanReport, SkippedObject
@@ -134,7 +134,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
-        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", controls=""), err=True)
+        print_line(f"  {fault.path}: {fault.reason}", err=True)
     if len(faults) > SHOWN_FAULTS:
         more = f"swathe dataset show {dataset} --json"
         typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,8 @@ import typer
 from swathe.catalog.store_settings import MOST_SERVERS
 from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_copies
 from swathe.cli.options import Json
-from swathe.cli.output import print_json, print_table, print_text
-from swathe.cli.units import size_option
+from swathe.cli.output import print_json, print_line, print_table, print_text
+from swathe.cli.units import quantity_option, size_option
 from swathe.core.format import (
     count_text,
     moment_text,
@@ -22,7 +23,7 @@ from swathe.core.format import (
     size_text,
 )
 from swathe.stores.copies import THREADS
-from swathe.stores.stripe_plan import DISK_TB
+from swathe.stores.stripe_plan import DISK_TB, LEAST_QUANTITY, MOST_QUANTITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from swathe.catalog.records.stripes import StripeWork
     from swathe.stores.copies import CopyFault
     from swathe.stores.stripe_plan import StripePlan
-    from swathe.stores.stripe_reports import CheckReport, Leftover
+    from swathe.stores.stripe_reports import CheckReport, DiskSpace, Leftover
 
 app = typer.Typer(
     help="Check, repair and plan striped stores; serve disks to them.", no_args_is_help=True
@@ -43,6 +44,8 @@ Deep = Annotated[
         "--deep", help="Read all parts and verify each block; else compare sizes and versions."
     ),
 ]
+
+_quantity = partial(quantity_option, least=LEAST_QUANTITY, most=MOST_QUANTITY)
 
 
 @app.command()
@@ -123,7 +126,9 @@ def status(
                 f"{each.parts:,}",
                 f"{each.records:,}",
                 size_text(each.bytes),
-                size_text(each.space.free_bytes) if each.space else "-",
+                size_text(free)
+                if each.space and (free := each.space.free_bytes) is not None
+                else "-",
                 each.url,
             )
             for each in state.servers
@@ -131,11 +136,9 @@ def status(
         print_table(("server", "state", "parts", "records", "size", "free", "url"), rows)
         for each in state.servers:
             for disk in each.space.disks if each.space else ():
-                free, total = size_text(disk.free_bytes), size_text(disk.total_bytes)
-                room = f"{free} of {total} free" if disk.is_up else "missing"
-                print_text(f"{each.server} disk {disk.name}: {room}")
+                print_line(f"{each.server} disk {disk.name}: {_room_text(disk)}")
             if why := each.why or each.space_error:
-                print_text(f"{each.server}: {why}", err=True)
+                print_line(f"{each.server}: {why}", err=True)
             if each.same_as:
                 print_text(
                     f"{each.server}: the same place as {each.same_as}; expected servers apart from "
@@ -149,6 +152,14 @@ def status(
             print_text(_work_text(work))
     if state.lost_count:
         raise typer.Exit(1)
+
+
+def _room_text(disk: DiskSpace) -> str:
+    if not disk.is_up:
+        return "missing"
+    if disk.free_bytes is None or disk.total_bytes is None:
+        return "room unknown"
+    return f"{size_text(disk.free_bytes)} of {size_text(disk.total_bytes)} free"
 
 
 def _work_fields(work: StripeWork) -> dict[str, object]:
@@ -202,8 +213,8 @@ def _show_check(report: CheckReport) -> None:
         parts.append(f"{report.damaged:,} damaged but readable")
     if report.lost:
         parts.append(f"{report.lost:,} not readable")
-    if error_count := report.objects - report.whole - report.damaged - report.lost:
-        parts.append(f"{error_count:,} not checked")
+    if report.failed:
+        parts.append(f"{report.failed:,} could not be checked")
     typer.echo(f"{', '.join(parts)}; in {seconds_text(report.elapsed_s)}")
 
 
@@ -270,8 +281,8 @@ def rebalance(
 
 @app.command()
 def plan(
-    mb_s: Annotated[float, typer.Option("--mb-s", metavar="MB/S", help="Rate of reading, MB/s.")],
-    tb: Annotated[float, typer.Option("--tb", metavar="TB", help="Size of the objects, TB.")],
+    mb_s: Annotated[float, _quantity("--mb-s", metavar="MB/S", help="Rate of reading, MB/s.")],
+    tb: Annotated[float, _quantity("--tb", metavar="TB", help="Size of the objects, TB.")],
     name: Annotated[
         str | None,
         typer.Argument(help="Striped store whose servers are meant; else all measured stores."),
@@ -283,14 +294,12 @@ def plan(
         ),
     ] = None,
     disk_tb: Annotated[
-        float, typer.Option("--disk-tb", metavar="TB", help="Size of a disk, TB.")
+        float, _quantity("--disk-tb", metavar="TB", help="Size of a disk, TB.")
     ] = DISK_TB,
     server_price: Annotated[
-        float | None, typer.Option(metavar="PRICE", help="Price of a server without disks.")
+        float | None, _quantity(metavar="PRICE", help="Price of a server without disks.")
     ] = None,
-    disk_price: Annotated[
-        float | None, typer.Option(metavar="PRICE", help="Price of a disk.")
-    ] = None,
+    disk_price: Annotated[float | None, _quantity(metavar="PRICE", help="Price of a disk.")] = None,
     as_json: Json = False,
 ) -> None:
     """Plan the servers and disks for a rate and a size, from the probes of stores."""

@@ -80,6 +80,14 @@ class StripeProbe:
     bytes_moved: int
     requests: int
 
+    def server_rates(self) -> dict[str, float]:
+        """Return the rate of each server alone, bytes per second, of those that answered."""
+        return {
+            each.server: each.alone_bytes_per_s
+            for each in self.servers
+            if each.why is None and each.alone_bytes_per_s
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, for JSON."""
         return asdict(self)

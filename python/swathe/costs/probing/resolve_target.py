@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,11 +13,11 @@ from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files
-from swathe.stores.listing import ListedObject, list_objects
+from swathe.stores.listing import ListedObject, is_folder, list_objects
 from swathe.stores.registry import LOCAL_ROOT, native_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 MOST_ENTRIES, OBJECTS = 1000, 4
@@ -114,6 +115,25 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     return ProbeTarget(
         root_name, _swathe.redact_url(name), tuple(objects_to_read), stores, folder, writable
     )
+
+
+@contextmanager
+def refusing_folders(place: ProbeTarget) -> Iterator[None]:
+    """Say of a folder that it is one, where a measurement of its objects fails.
+
+    Raises:
+        NotFoundError: If an object is a folder.
+    """
+    try:
+        yield
+    except (NotFoundError, SourceError) as error:
+        for name in place.objects:
+            if is_folder(place.stores or native_stores(), name):
+                raise NotFoundError(
+                    f"{_swathe.redact_url(name)}: expected an object, found a folder; name an "
+                    "object in it, or add it as a store and probe that: swathe store add NAME URL"
+                ) from error
+        raise
 
 
 def _largest_objects(name: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from swathe.catalog import SampleRecord as KeptSample
 from swathe.catalog import this_host
 from swathe.core.format import KIB
+from swathe.stores.stripe_plan import SERVER_RATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +28,8 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
         CatalogError: If the catalogue cannot be written.
     """
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.end_reason}
+    if probe.stripe is not None:
+        parameters[SERVER_RATES] = probe.stripe.server_rates()
     traffic = probe.bytes_moved
     number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, traffic)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from swathe.catalog import this_host
 from swathe.core.errors import NotFoundError
-from swathe.core.format import NOISE_S, seconds_text
+from swathe.core.format import NOISE_S, harmless_text, seconds_text
 from swathe.costs.cost_model import NO_LIMIT
 from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
@@ -20,6 +20,7 @@ from swathe.portal.pages import plots
 from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
+from swathe.stores.stripe_plan import server_rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -200,24 +201,28 @@ def _server_rows(request: Request, record: Store, user: User | None) -> list[Ser
     """Return the servers of a striped store; none of other stores."""
     if not record.over:
         return []
-    portal, host = portal_of(request), this_host()
+    portal = portal_of(request)
     servers = cast("StripeServers", request.app.state.stripe_servers)
     states = servers.states(record.name, [each.name for each in record.over])
     sees_paths = portal.sees_all(user)
+    rates = server_rates(portal.catalog, {each.place: each.store for each in record.over})
     rows = []
     for each in record.over:
         place = portal.place_of(each.store, user) if each.is_url else each.place
         state = states.get(each.name)
-        profile = portal.catalog.profile(each.store.key, host)
         disks = state.space.disks if state and state.space else []
-        names = [disk.name if sees_paths else f"disk {at}" for at, disk in enumerate(disks, 1)]
+        names = [
+            harmless_text(disk.name, controls="") if sees_paths else f"disk {at}"
+            for at, disk in enumerate(disks, 1)
+        ]
+        why = (state.why or state.space_error or "") if state and sees_paths else ""
         rows.append(
             ServerRow(
                 place,
                 state,
-                (state.why or state.space_error or "") if state and sees_paths else "",
+                harmless_text(why, controls=""),
                 list(zip(names, disks, strict=True)),
-                profile.costs["total_bytes_per_s"] if profile else None,
+                rates[each.place],
             )
         )
     return rows

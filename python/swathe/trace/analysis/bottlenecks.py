@@ -7,6 +7,7 @@ the other servers, separately on the link, at the server and on its disks.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -42,6 +43,12 @@ FAULT_SHARE = 0.05
 LEAST_BYTES = 65_536
 """Smaller requests take as long as one of this size."""
 BUSY = (429, 503)
+DAMAGE_STATUS = 500
+DAMAGE = re.compile(
+    r": byte \d+: expected .+, found .+"
+    r"(?: on disk (?P<one>.+) is damaged|; damaged on disk (?P<other>.+))"
+)
+"""What a block server answers of a block that is not what was written."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +216,10 @@ class _Study:
         return ("link", "stall") if status < 400 else ("server", "refusal")
 
     def _damages(self) -> Mask:
-        """Return the mask of requests whose bytes the server found damaged."""
+        """Return the mask of requests whose bytes the server found damaged.
+
+        Its events tell, or the text of its answer in those of the client.
+        """
         events = self.events
         lifeline = codes_of(events, "LIFELINE")[0]
         rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["VERIFY_END"])))
@@ -217,21 +227,37 @@ class _Study:
         wrong = words.index("error") if "error" in words else -2
         codes = lifeline[rows[results[rows] == wrong]]
         own = lifeline[self.requests.start]
-        return (own >= 0) & np.isin(own, codes)
+        damages: Mask = (own >= 0) & np.isin(own, codes)
+        for row in np.flatnonzero(self.failed & (self.requests.status == DAMAGE_STATUS)).tolist():
+            damages[row] |= DAMAGE.search(self._reason(row)) is not None
+        return damages
+
+    def _reason(self, row: int) -> str:
+        """Return why a request failed, as its server says, else as the client does."""
+        server_row, end = int(self.requests.server_row[row]), int(self.requests.end[row])
+        reason = text_of(self.events, "REASON", server_row) if server_row >= 0 else ""
+        return reason or text_of(self.events, "REASON", end)
+
+    def _damaged_disk(self, row: int) -> str:
+        """Return the disk on which a request met damage; empty if nothing names it."""
+        words = None if self.disk[row] >= 0 else DAMAGE.search(self._reason(row))
+        return self.disk_name(row) if words is None else words["one"] or words["other"]
 
     def damage(self) -> Iterator[Bottleneck]:
         """Yield the disks on which servers found damage."""
         damages = self._damages()
         for mine in _groups(self.places):
-            wrong = mine[damages[mine]]
-            if len(wrong):
-                reason = text_of(self.events, "REASON", int(self.requests.server_row[wrong[0]]))
+            rows_by_disk: dict[str, list[int]] = {}
+            for row in mine[damages[mine]].tolist():
+                rows_by_disk.setdefault(self._damaged_disk(row), []).append(row)
+            for disk, wrong in rows_by_disk.items():
+                reason = self._reason(wrong[0])
                 yield Bottleneck(
                     part="disk",
                     server=self.server(mine),
-                    disk=self.disk_name(int(mine[0])),
+                    disk=disk,
                     symptom="damage",
-                    lost_s=self._wall_s(wrong),
+                    lost_s=self._wall_s(np.array(wrong)),
                     why=f"{len(wrong)} of {len(mine)} requests met damage: {reason}",
                 )
 
@@ -240,7 +266,9 @@ class _Study:
     def slow_parts(self) -> Iterator[Bottleneck]:
         """Yield the disks, servers and links that take longer than the others."""
         requests = self.requests
-        server_s = requests.server_s + requests.late_s
+        # What a late server never began has no times there but its delay.
+        is_late = np.isnan(requests.server_s) & (requests.late_s > 0)
+        server_s = np.where(is_late, 0.0, requests.server_s) + requests.late_s
         link_s = requests.latency_s + requests.transfer_s
         for mine in _groups(self.places):
             if self.disk[mine[0]] >= 0 and (excess := self._excess(mine, requests.disk_s)):
@@ -248,7 +276,7 @@ class _Study:
                 yield self._slow("disk", mine, excess, "slow", "waited for the disk", name)
         for mine in _groups(requests.store):
             if excess := self._excess(mine, server_s):
-                late = requests.late_s[mine].sum() > requests.server_s[mine].sum() / 2
+                late = requests.late_s[mine].sum() > np.nansum(requests.server_s[mine]) / 2
                 text = "were at the server"
                 yield self._slow("server", mine, excess, "late" if late else "slow", text)
             if excess := self._excess(mine, link_s):

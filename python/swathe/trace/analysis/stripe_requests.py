@@ -99,8 +99,10 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
     answer_ns = np.clip(np.where(answer >= 0, time_ns[answer], end_ns), start_ns, end_ns)
     before_s = (answer_ns - start_ns) / 1e9
     delays = _delays(events, process, time_ns)
+    store = codes_of(events, "STORE")[0][start].astype(np.int64)
+    servers = _server_processes(store, np.where(server_end >= 0, process[server_end], -1))
     late = [
-        _overlap_s(delays, process, server_end, begin_ns, over_ns)
+        _overlap_s(delays, servers, begin_ns, over_ns)
         for begin_ns, over_ns in ((start_ns, answer_ns), (answer_ns, end_ns))
     ]
     late_s = late[0] + late[1]
@@ -123,7 +125,7 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
         start_ns=start_ns,
         end_ns=end_ns,
         server_row=server_end,
-        store=codes_of(events, "STORE")[0][start].astype(np.int64),
+        store=store,
         asked_bytes=np.nan_to_num(numbers_of(events, "ASKED_BYTES")[start]),
         status=np.where(answer >= 0, np.nan_to_num(numbers_of(events, "STATUS")[answer]), 0).astype(
             np.int64
@@ -209,17 +211,31 @@ def _delays(events: Events, process: Rows, time_ns: Rows) -> dict[int, tuple[Row
     return delays
 
 
+def _server_processes(store: Rows, server: Rows) -> Rows:
+    """Return the process of the server of each request, -1 if it is unknown.
+
+    A server that came late may have begun a request never: the client had given it up. Then it is
+    the process of most other requests to the same store.
+
+    Args:
+        store: code of the store of each request.
+        server: process that recorded events of it, -1 for none.
+    """
+    servers = server.copy()
+    for code in np.unique(store[server < 0]).tolist():
+        others, counts = np.unique(server[(store == code) & (server >= 0)], return_counts=True)
+        if len(others):
+            servers[(store == code) & (server < 0)] = others[np.argmax(counts)]
+    return servers
+
+
 def _overlap_s(
-    delays: dict[int, tuple[Rows, Rows]],
-    process: Rows,
-    server_row: Rows,
-    begin_ns: Rows,
-    end_ns: Rows,
+    delays: dict[int, tuple[Rows, Rows]], servers: Rows, begin_ns: Rows, end_ns: Rows
 ) -> Seconds:
     """Return how long the server of each request was late within an interval."""
-    overlap_s = np.zeros(len(server_row))
+    overlap_s = np.zeros(len(servers))
     for code, (late_ns, over_ns) in delays.items():
-        mine = np.flatnonzero((server_row >= 0) & (process[server_row] == code))
+        mine = np.flatnonzero(servers == code)
         until = partial(time_inside, (late_ns, over_ns))
         overlap_s[mine] = (until(end_ns[mine]) - until(begin_ns[mine])) / 1e9
     return overlap_s
