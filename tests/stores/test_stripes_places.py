@@ -44,9 +44,9 @@ def test_a_server_that_hangs_is_left_out(run: Runner, tmp_path: Path, body: Path
         swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
         notes: list[str] = []
         listed = list(swathe.stores.list_objects("wide:", notes=notes))
-        (body,) = listed
-        assert isinstance(body, ListedObject)
-        assert (body.path, body.size) == ("wide:a/body", len(BODY))
+        (listed_object,) = listed
+        assert isinstance(listed_object, ListedObject)
+        assert (listed_object.path, listed_object.size) == ("wide:a/body", len(BODY))
         assert len(notes) == 1 and "no answer" in notes[0]
         assert "note: striped://wide" in run.told("ls", "wide:")[1]
         states = servers_of(run, "wide")

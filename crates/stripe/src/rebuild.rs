@@ -35,8 +35,8 @@ impl LargePart {
             if Interrupt::current().is_set() {
                 return Err(StoreError::Interrupted { url: url.to_string() });
             }
-            let waited = LARGE_ENDED.wait_timeout(count, STEP);
-            count = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let guard = LARGE_ENDED.wait_timeout(count, STEP);
+            count = guard.unwrap_or_else(PoisonError::into_inner).0;
         }
         *count += 1;
         Ok(LargePart)
