@@ -11,22 +11,33 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import swathe
 from links import FOLDER
 from swathe import _swathe
 from tests.support import servers
+from tests.support.block_servers import block_server
 
 RATE = 14_250_000
 """Bytes per second of a server of the Distributed-Parallel Storage System."""
 REQUEST_BYTES, AT_ONCE = 16 << 20, 4
 POLL_S = 0.05
-NAME, PROBE = "object", "probe"
+NAME, PROBE, PROBE_BYTES = "object", "probe", 32 << 20
 PARITY, RTT_MS = 1, 1
 """Of stripes in the catalogue, and of their links."""
 Rows: TypeAlias = Iterator[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class LinkedServer:
+    """A server over a new folder, and the link that leads to it."""
+
+    folder: Path
+    url: str
+    link: servers.Proxy
 
 
 class Lab:
@@ -39,22 +50,17 @@ class Lab:
     """
 
     def __init__(self, shares: Sequence[int], rtt_ms: int, parity: int, stack: ExitStack) -> None:
-        folders, self.proxies = [], []
-        for share in shares:
-            new = stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER))
-            server = stack.enter_context(servers.nginx(Path(new)))
-            folders.append(server.folder)
-            settings = {"rtt_ms": rtt_ms, "shared_bytes_per_s": RATE * share}
-            self.proxies.append(stack.enter_context(servers.proxy(server.url, **settings)))
-        (folders[0] / "probe").write_bytes(pattern(32 << 20))
+        linked = [serve("nginx", RATE * share, stack, rtt_ms) for share in shares]
+        self.proxies = [server.link for server in linked]
+        (linked[0].folder / PROBE).write_bytes(pattern(PROBE_BYTES))
         roots = [proxy.url for proxy in self.proxies]
         places = [
             (number, f"place-{place}")
             for number, share in enumerate(shares)
             for place in range(share)
         ]
-        self.written = stores_of([f"file://{folder}" for folder in folders], places, parity)
-        costs = probe_costs(roots[0], "probe")
+        self.written = stores_of([f"file://{each.folder}" for each in linked], places, parity)
+        costs = probe_costs(roots[0], PROBE)
         measured = {
             root: {**costs, "total_bytes_per_s": costs["total_bytes_per_s"] * share}
             for root, share in zip(roots, shares, strict=True)
@@ -67,6 +73,20 @@ def lab(shares: Sequence[int], rtt_ms: int, parity: int) -> Iterator[Lab]:
     """Start servers and their links; each has as many places as shares of the line."""
     with ExitStack() as stack:
         yield Lab(shares, rtt_ms, parity, stack)
+
+
+def serve(
+    kind: Literal["nginx", "blocks"], rate: int, stack: ExitStack, rtt_ms: int = RTT_MS
+) -> LinkedServer:
+    """Start nginx or a block server behind a link with a rate in bytes per second."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER)))
+    if kind == "nginx":
+        server = stack.enter_context(servers.nginx(folder))
+        folder, url = server.folder, server.url
+    else:
+        url = stack.enter_context(block_server(folder)).url
+    link = servers.proxy(url, rtt_ms=rtt_ms, shared_bytes_per_s=rate)
+    return LinkedServer(folder, url, stack.enter_context(link))
 
 
 def pattern(size: int) -> bytes:
@@ -129,7 +149,7 @@ def read(stores: _swathe.Stores, name: str = f"wide:{NAME}") -> tuple[float, flo
     return seconds, cpu_s
 
 
-def row_of(what: str, size: int, seconds: float, rate: float, **more: Any) -> dict[str, Any]:
+def read_row(what: str, size: int, seconds: float, rate: float, **more: Any) -> dict[str, Any]:
     """Print and return a row: what was read, and its part of a rate."""
     row = {
         "what": what,
@@ -149,16 +169,11 @@ def row_of(what: str, size: int, seconds: float, rate: float, **more: Any) -> di
 
 
 def serve_folders(rates: Sequence[int], stack: ExitStack) -> tuple[list[str], list[Path]]:
-    """Start a server behind a link for each rate; return their URLs and folders."""
-    urls, folders = [], []
-    for rate in rates:
-        new = stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER))
-        server = stack.enter_context(servers.nginx(Path(new)))
-        (server.folder / PROBE).write_bytes(pattern(32 << 20))
-        proxy = servers.proxy(server.url, rtt_ms=RTT_MS, shared_bytes_per_s=rate)
-        urls.append(stack.enter_context(proxy).url)
-        folders.append(server.folder)
-    return urls, folders
+    """Start nginx behind a link for each rate; return their URLs and folders."""
+    linked = [serve("nginx", rate, stack) for rate in rates]
+    for server in linked:
+        (server.folder / PROBE).write_bytes(pattern(PROBE_BYTES))
+    return [server.link.url for server in linked], [server.folder for server in linked]
 
 
 def declare_stripe(roots: Sequence[str]) -> None:

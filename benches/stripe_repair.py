@@ -20,10 +20,8 @@ from typing import Any
 
 import swathe
 from links import FOLDER
-from stripe_lab import AT_ONCE, RATE, RTT_MS, Rows, declare_stripe, pattern, requests_of
+from stripe_lab import AT_ONCE, RATE, Rows, declare_stripe, pattern, requests_of, serve
 from swathe.stores.registry import known_stores
-from tests.support import servers
-from tests.support.block_servers import block_server
 
 SERVERS, LOST = 5, 2
 REPAIR = (sys.executable, "-m", "swathe.cli", "stripe", "repair", "wide", "--json")
@@ -35,14 +33,14 @@ def repair_beside_reads(*, is_smoke: bool) -> Rows:
     """Remove the parts of a server again and again, and repair the store."""
     objects, size, seconds = (4, 4 << 20, 0.5) if is_smoke else (20, 4 * RATE, 15.0)
     with ExitStack() as stack:
-        folders, straight, links = serve_blocks(stack)
-        declare_stripe(straight)
+        linked = [serve("blocks", RATE, stack) for _ in range(SERVERS)]
+        declare_stripe([dav(server.url) for server in linked])
         write_objects(objects, size)
-        declare_stripe(links)
-        disk = folders[LOST]
+        declare_stripe([dav(server.link.url) for server in linked])
+        disk = linked[LOST].folder
         part_bytes = sum(path.stat().st_size for path in parts_on(disk))
         remove_parts(disk)
-        yield row_of("repair alone", repair(), objects, part_bytes)
+        yield repair_row("repair alone", repair(), objects, part_bytes)
 
         remove_parts(disk)
         reader = Reader(size)
@@ -54,7 +52,7 @@ def repair_beside_reads(*, is_smoke: bool) -> Rows:
         end = time.perf_counter()
         reader.stop()
         alone, meanwhile = reader.rate(first, begin), reader.rate(begin, end)
-        row = row_of("repair beside reads", report, objects, part_bytes)
+        row = repair_row("repair beside reads", report, objects, part_bytes)
         share = meanwhile / alone if alone else math.nan
         print(
             f"reads: {alone / 1e6:.1f} MB/s without a repair, {meanwhile / 1e6:.1f} MB/s beside "
@@ -76,22 +74,14 @@ def repair_beside_reads(*, is_smoke: bool) -> Rows:
         whole = swathe.stores.check_stripes("wide", deep=True, progress=False).is_whole
         if not whole:
             raise RuntimeError("repair after a kill: expected whole objects, found others")
-        row = row_of("repair after a kill", report, objects - len(before), part_bytes)
+        row = repair_row("repair after a kill", report, objects - len(before), part_bytes)
         print(f"{len(before)} parts were there, and were not written again", flush=True)
         yield {**row, "parts_before": len(before)}
 
 
-def serve_blocks(stack: ExitStack) -> tuple[list[Path], list[str], list[str]]:
-    """Start the servers and their links; return the folders, and stores straight and by links."""
-    folders, straight, links = [], [], []
-    for _ in range(SERVERS):
-        disk = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="disk-", dir=FOLDER)))
-        server = stack.enter_context(block_server(disk))
-        proxy = servers.proxy(server.url, rtt_ms=RTT_MS, shared_bytes_per_s=RATE)
-        folders.append(disk)
-        straight.append(server.url.replace("http://", "dav://"))
-        links.append(stack.enter_context(proxy).url.replace("http://", "dav://"))
-    return folders, straight, links
+def dav(url: str) -> str:
+    """Return the URL of a server as that of a store that can be written."""
+    return url.replace("http://", "dav://")
 
 
 def write_objects(count: int, size: int) -> None:
@@ -181,7 +171,7 @@ class Reader:
             self._errors.append(error)
 
 
-def row_of(what: str, report: dict[str, Any], parts: int, part_bytes: int) -> dict[str, Any]:
+def repair_row(what: str, report: dict[str, Any], parts: int, part_bytes: int) -> dict[str, Any]:
     """Print and return a row of a repair."""
     rate = report["written_bytes"] / report["elapsed_s"]
     print(

@@ -34,7 +34,7 @@ from harness import HERE, options, save
 from link_windows import race_windows
 from links import FOLDER, work
 from stripe_cuts import compare_cuts
-from stripe_lab import NAME, RATE, Rows, lab, pattern, put, read, row_of, stores_of
+from stripe_lab import NAME, RATE, Rows, lab, pattern, put, read, read_row, stores_of
 from stripe_peers import compare_peers
 from stripe_repair import repair_beside_reads
 from swathe import _swathe
@@ -54,7 +54,7 @@ def read_over_links(counts: Sequence[int], rtts_ms: Sequence[int], seconds: floa
                 took_s, cpu_s = read(there.read)
             cpu = f"{cpu_s / size * 1e9:.2f}"
             name = f"{count} servers, {rtt_ms} ms"
-            yield row_of(name, size, took_s, RATE * count, cpu_s_per_gb=cpu)
+            yield read_row(name, size, took_s, RATE * count, cpu_s_per_gb=cpu)
 
 
 def read_unequal(shares: Sequence[int], seconds: float) -> Rows:
@@ -63,7 +63,7 @@ def read_unequal(shares: Sequence[int], seconds: float) -> Rows:
     size = int(rate * seconds)
     with lab(shares, 1, 0) as there:
         put(there.written, size)
-        yield row_of(f"shares {shares}", size, read(there.read)[0], rate)
+        yield read_row(f"shares {shares}", size, read(there.read)[0], rate)
 
 
 def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
@@ -71,7 +71,7 @@ def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
     size = int(RATE * 4 * seconds)
     with lab([1] * 5, 1, 1) as there:
         put(there.written, size)
-        yield row_of("five servers", size, read(there.read)[0], RATE * 5)
+        yield read_row("five servers", size, read(there.read)[0], RATE * 5)
         proxy = there.proxies[2]
         if is_dead:
             proxy.process.kill()
@@ -81,7 +81,7 @@ def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
         took_s, _ = read(there.read)
         what = "one of five gone" if is_dead else "one of five ten times as slow"
         hedges = json.loads(there.read.stripe_hedges("wide"))
-        yield row_of(what, size, took_s, RATE * 4, **hedges)
+        yield read_row(what, size, took_s, RATE * 4, **hedges)
 
 
 def read_folders(size: int, repeats: int) -> Rows:
@@ -103,7 +103,7 @@ def read_folders(size: int, repeats: int) -> Rows:
             files = [read(plain, str(whole)) for _ in range(repeats)]
             took_s, cpu_s = (statistics.median(each) for each in zip(*times, strict=True))
             file_s, file_cpu_s = (statistics.median(each) for each in zip(*files, strict=True))
-            yield row_of(
+            yield read_row(
                 f"four folders, parity {parity}",
                 size,
                 took_s,

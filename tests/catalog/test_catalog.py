@@ -1034,3 +1034,19 @@ def test_the_number_of_a_reservation_is_not_given_again(catalog: Catalog) -> Non
     made = catalog.reserve(3, now, later)
     assert made.number > ended.number > past.number
     assert catalog.reservations() == [made]
+
+
+def test_work_on_a_striped_store_tells_its_progress(catalog: Catalog) -> None:
+    catalog.add_store("disk", "/data")
+    catalog.add_store("wide", "striped:", over=["disk:a", "disk:b"])
+    number = catalog.begin_stripe_work("wide", "repair", "wide:dr17", os.getpid(), 2**40)
+    catalog.tell_stripe_work(number, 2**33, 1, 2**50)
+    (work,) = catalog.stripe_work("wide")
+    assert (work.objects, work.done, work.failed, work.written_bytes) == (2**40, 2**33, 1, 2**50)
+    assert work.is_running and work.began_at <= work.told_at
+    catalog.tell_stripe_work(number, 2**33, 1, 2**50, is_stopped=True)
+    assert [each.is_running for each in catalog.stripe_work("wide")] == [False]
+    other = catalog.begin_stripe_work("wide", "rebalance", "wide", os.getpid(), 1)
+    assert [each.kind for each in catalog.stripe_work("wide")] == ["rebalance"]
+    catalog.end_stripe_work(other)
+    assert catalog.stripe_work("wide") == catalog.stripe_work("disk") == []

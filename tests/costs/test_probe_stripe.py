@@ -73,10 +73,27 @@ def test_what_bounds_the_sum() -> None:
     assert name_bound(disk, 0.2) == (
         "disk",
         "host3:",
-        "the disk /data2 of host3: gives 3 MB/s, the median is 14 MB/s",
+        "disk /data2 of host3: 3 MB/s, the median is 14 MB/s",
     )
-    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "line"
-    dead = [replace(each, why="no answer") for each in alike]
+    assert name_bound(rates((14, 7), (14, 7), (14, 7)), 0.2)[0] == "client_line"
+
+
+def test_what_bounds_the_sum_in_words() -> None:
+    alike = rates((14, 14), (14, 13.8), (14.2, 14))
+    others = [replace(each, bound="server") for each in alike]
+    assert name_bound(alike, 0.2)[2] == "the links of all servers"
+    assert name_bound(others, 0.2)[2] == "unknown (no block servers)"
+    known = [replace(each, is_block_server=True) for each in others]
+    assert name_bound(known, 0.2)[2] == "the processors of all servers"
+    slow = replace(others[0], server="ng0:", alone_bytes_per_s=5 * MB, together_bytes_per_s=5 * MB)
+    text = "5 MB/s, the median is 14 MB/s"
+    assert name_bound([slow, *others], 0.2) == ("server", "ng0:", f"server ng0: {text}")
+    slow = replace(slow, server="lake:parts/", bound="link")
+    assert name_bound([slow, *others], 0.2)[2] == f"link of lake:parts/: {text}"
+    empty = [replace(each, alone_bytes_per_s=0, why="lists no object") for each in alike]
+    text = "unknown (no server was measured)"
+    assert name_bound(empty, 0.0) == ("server", "", text)
+    dead = [replace(each, why="no answer", is_reachable=False) for each in alike]
     assert name_bound(dead, 0.0) == ("server", "", "no server answers")
 
 
@@ -115,6 +132,7 @@ def test_a_dead_server_is_named_and_the_others_are_measured(wide: list[Path], ru
     assert probe.stripe is not None
     servers_by_name = {each.server: each for each in probe.stripe.servers}
     assert "disk-b" in (servers_by_name["disk-b:"].why or "")
+    assert not servers_by_name["disk-b:"].is_reachable
     live = [each for name, each in servers_by_name.items() if name != "disk-b:"]
     assert all(each.why is None and each.alone_bytes_per_s > 0 for each in live)
     assert probe.stripe.expected_bytes_per_s > 0
@@ -122,6 +140,20 @@ def test_a_dead_server_is_named_and_the_others_are_measured(wide: list[Path], ru
     assert stripe is not None and stripe.stripe_bytes_per_s is None
     text = run("probe", "wide", "--quick", "--max-time", "1s", "--max-bytes", "30MB")
     assert "no answer" in text and "bound: " in text
+
+
+def test_a_server_without_objects_answers_but_is_not_measured(
+    wide: list[Path], run: Runner
+) -> None:
+    for path in wide[1].iterdir():
+        path.unlink()
+    limits = ("--quick", "--max-time", "1s", "--max-bytes", "30MB")
+    text = run("probe", "wide", *limits)
+    (row,) = (each for each in text.splitlines() if each.startswith("disk-b:"))
+    assert "not measured" in row and "no answer" not in text
+    answer = run.json("probe", "wide", *limits)["stripe"]["servers"]
+    assert all(each["is_reachable"] for each in answer)
+    assert "lists no object" in answer[1]["why"]
 
 
 def test_other_stores_have_no_servers(run: Runner, tmp_path: Path) -> None:

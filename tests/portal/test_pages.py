@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import sys
 import threading
@@ -451,6 +452,20 @@ def test_store_tells_its_servers(client: httpx.Client, archive: Path) -> None:
     assert "while at most 1 of these 2 servers is lost" in shown
     assert "Option parity 1" in shown
     assert "Servers" not in text_of(client, "/stores/odd")
+
+
+def test_store_tells_the_progress_of_its_repair(client: httpx.Client, archive: Path) -> None:
+    with Catalog.open(database_in(archive)) as catalog:
+        number = catalog.begin_stripe_work("wide", "repair", "wide:dr17", os.getpid(), 1200)
+        catalog.tell_stripe_work(number, 40, 2, 3_000_000)
+        shown = text_of(client, "/stores/wide")
+        assert f"A repair runs: wide:dr17 on {this_host()}, process {os.getpid()}, since" in shown
+        assert re.search(r"40 of 1,200 objects are done, 2 of them failed, 2.86\WMiB", shown), shown
+        catalog.tell_stripe_work(number, 41, 2, 3_000_000, is_stopped=True)
+        shown = text_of(client, "/stores/wide")
+        assert "A repair was stopped" in shown and "swathe stripe repair wide:dr17" in shown
+        catalog.end_stripe_work(number)
+    assert "A repair" not in text_of(client, "/stores/wide")
 
 
 def test_a_server_that_hangs_stops_no_page_and_no_other_server(

@@ -401,7 +401,7 @@ def test_room_is_reserved_filled_and_free_again(tmp_path: Path) -> None:
         block_server(disk) as server,
         client_of(server) as client,
     ):
-        room_bytes = f'swathe_disk_room_bytes{{disk="{disk}"}}'
+        room_bytes = f'swathe_disk_reserved_bytes{{disk="{disk}"}}'
         answer = reserve(client, "/a", 8 * mega)
         assert answer.status_code == 201
         room = answer.headers["swathe-room"]

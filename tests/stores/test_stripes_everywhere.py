@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -121,6 +122,43 @@ def test_a_stripe_over_block_servers(run: Runner, tmp_path: Path) -> None:
         cut = swathe.cut("wide:dr17/frame.fits", box=(10, 20, 30, 40))
         np.testing.assert_array_equal(cut.data, expected)
         run("stripe", "check", "wide", code=1)
+
+
+@pytest.mark.more
+def test_damage_on_disks_of_block_servers_is_read_around_and_repaired(
+    run: Runner, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 4096
+    (tmp_path / "object").write_bytes(content)
+    with ExitStack() as stack:
+        disks = [tmp_path / f"disk-{number}" for number in range(3)]
+        for disk in disks:
+            disk.mkdir()
+        over = [stack.enter_context(block_server(disk)).url for disk in disks]
+        swathe.stores.add("wide", "striped:", over=over, parity=1, block_bytes=65_536)
+        run("put", tmp_path / "object", "wide:")
+        # One of each of two parts, not in the same row.
+        for disk, at in ((disks[0], 70_000), (disks[1], 300_000)):
+            (part,) = [path for path in disk.glob("object.stripe.*") if path.is_file()]
+            status = part.stat()
+            with part.open("r+b") as file:
+                file.seek(at)
+                byte = file.read(1)
+                file.seek(at)
+                file.write(bytes([byte[0] ^ 1]))
+            os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert swathe.fs().cat_file("wide/object") == content
+        (check,) = swathe.stores.check_stripes("wide", deep=True).checks
+        assert check.is_readable
+        damages = [(each.state, each.damaged_blocks) for each in check.parts]
+        size = 512
+        blocks = [at // 4096 * 4096 for at in (70_000, 300_000)]
+        first, second = (list(range(block, block + 4096, size)) for block in blocks)
+        assert damages == [("damaged", first), ("damaged", second), ("whole", [])]
+        repaired = run.json("stripe", "repair", "wide", "--deep")
+        assert (repaired["parts"], repaired["failed"]) == (2, 0)
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
+        assert swathe.fs().cat_file("wide/object") == content
 
 
 def test_a_portal_reads_from_it(sample: list[Path], tmp_path: Path) -> None:

@@ -146,12 +146,44 @@ def test_a_flipped_byte_is_seen_and_repaired(
     (check,) = report.checks
     assert check.path == "wide:dr17/frame-0.fits" and check.is_readable
     (fault,) = check.faults
-    assert (fault.server, fault.state, fault.damaged_blocks) == ("disk-d:", "damaged", [2])
+    assert (fault.server, fault.state, fault.damaged_blocks) == (
+        "disk-d:",
+        "damaged",
+        [9000 // 512 * 512],
+    )
     out, err = run.told("stripe", "check", "wide", "--deep", code=1)
     assert "wide:dr17/frame-0.fits: damaged, readable: part on disk-d: damaged" in err
     assert "checked 3 objects: 2 whole, 1 damaged but readable" in out
     assert run.json("stripe", "repair", "wide", "--deep")["repairs"] == 1
     assert swathe.stores.check_stripes("wide", deep=True).is_whole
+
+
+def test_damaged_checksums_of_records_are_seen_and_repaired(
+    frames: list[Path], disks: list[Path], run: Runner
+) -> None:
+    records = [next(disk.rglob("frame-0.fits.stripe")) for disk in disks]
+    written = records[0].read_bytes()
+    for record in records[:2]:
+        record.write_bytes(written[:-10] + bytes([written[-10] ^ 1]) + written[-9:])
+    records[2].unlink()
+    assert_cuts(frames)
+    (check,) = swathe.stores.check_stripes("wide:dr17", deep=True).checks
+    states = {each.server: each.state for each in check.records}
+    assert states == dict(
+        zip(
+            [f"{name}:" for name in SERVERS],
+            ["damaged", "damaged", "missing", "whole", "whole"],
+            strict=True,
+        )
+    )
+    assert run.json("stripe", "repair", "wide", "--deep")["records"] == 3
+    assert {record.read_bytes() for record in records} == {written}
+    for record in records:
+        record.write_bytes(written[:-10] + bytes([written[-10] ^ 1]) + written[-9:])
+    records[4].unlink()
+    out, err = run.told("stripe", "repair", "wide", code=1)
+    assert "1 failed" in out
+    assert "expected checksums of CRC-32" in err
 
 
 def test_one_object_that_is_lost_does_not_stop_the_others(

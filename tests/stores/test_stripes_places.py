@@ -10,6 +10,7 @@ import pytest
 
 import swathe
 from swathe.core.errors import SourceError
+from swathe.stores.listing import ListedObject
 from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner
 from tests.support.scripted_servers import Handler, hanging_server, serving
@@ -43,7 +44,8 @@ def test_a_server_that_hangs_is_left_out(run: Runner, tmp_path: Path, body: Path
         swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
         notes: list[str] = []
         listed = list(swathe.stores.list_objects("wide:", notes=notes))
-        assert [(each.path, each.size) for each in listed] == [("wide:a/body", len(BODY))]
+        sizes = [(each.path, each.size) for each in listed if isinstance(each, ListedObject)]
+        assert sizes == [("wide:a/body", len(BODY))] and len(listed) == 1
         assert len(notes) == 1 and "no answer" in notes[0]
         assert "note: striped://wide" in run.told("ls", "wide:")[1]
         states = servers_of(run, "wide")

@@ -26,13 +26,13 @@ import pytest
 
 import swathe
 from swathe.trace.analysis.bottlenecks import Bottleneck
-from swathe.trace.analysis.report import TraceReport, make_report
+from swathe.trace.analysis.report import TraceReport
 from swathe.trace.ulm import read_trace
 from swathe.trace.viewer.lifelines import TracedEvents
 from tests.support import servers
 from tests.support.block_servers import BlockServer, block_server
 from tests.support.fits_frames import Runner
-from tests.support.traces import line
+from tests.support.stripe_run import StripeRun
 
 NAMES = ("hosta", "hostb", "hostc", "hostd")
 OBJECTS, OBJECT_BYTES, ROUNDS = 8, 9 << 20, 3
@@ -41,69 +41,7 @@ OBJECTS, OBJECT_BYTES, ROUNDS = 8, 9 << 20, 3
 # Made up --------------------------------------------------------------------------------------
 
 
-@dataclass
-class Run:
-    """A run of requests to four servers with two disks, side by side, as events in a file."""
-
-    folder: Path
-    lines: list[tuple[int, str]] = field(default_factory=list)
-    count: int = 0
-
-    def put(self, at_us: float, event: str, host: str, **fields: object) -> None:
-        values = {"PID": 7, "THREAD": 1, **fields}
-        self.lines.append((round(at_us), line(round(at_us), event, host, **values)))
-
-    def request(
-        self,
-        at_us: float,
-        server: str,
-        disk: str = "/data1",
-        *,
-        latency_us: float = 500,
-        disk_us: float = 1000,
-        own_us: float = 100,
-        transfer_us: float = 20_000,
-        ahead_us: float = 0,
-        error: str = "",
-    ) -> float:
-        """Add a request with its events at the server, whose clock is ahead; return its end."""
-        self.count += 1
-        ids = {"REQUEST": self.count, "LIFELINE": f"{self.count:016x}"}
-        own = {**ids, "STORE": server, "STRIPE": "wide", "OBJECT": f"{server}:x.stripe.1"}
-        self.put(at_us, "FETCH_START", "lab", **own, ASKED_BYTES=1 << 20)
-        begin_us = at_us + latency_us / 2
-        served_us = begin_us + own_us + disk_us
-        self.put(begin_us + ahead_us, "SERVE_START", server, **ids, METHOD="GET", PATH="/x")
-        self.put(served_us + ahead_us, "SEND_START", server, **ids)
-        times = {"QUEUE_S": 0, "DISK_S": disk_us / 1e6, "VERIFY_S": 0, "WAIT_S": disk_us / 1e6}
-        # The last bytes are in a buffer when the server is done.
-        self.put(
-            served_us + 10 + ahead_us, "SERVE_END", server, **ids, **times, DISK=disk, SEND_S=1e-5
-        )
-        answer_us = served_us + latency_us / 2
-        self.put(answer_us, "FETCH_ANSWER", "lab", **own, STATUS=206)
-        end_us = answer_us + transfer_us
-        result = {"RESULT": "error", "REASON": error} if error else {"RESULT": "ok"}
-        self.put(end_us, "FETCH_END", "lab", **own, BYTES=0 if error else 1 << 20, **result)
-        return end_us
-
-    def failure(self, at_us: float, server: str, status: int, reason: str) -> None:
-        self.count += 1
-        ids = {"REQUEST": self.count, "LIFELINE": f"{self.count:016x}"}
-        own = {**ids, "STORE": server, "STRIPE": "wide", "OBJECT": f"{server}:x.stripe.1"}
-        self.put(at_us, "FETCH_START", "lab", **own, ASKED_BYTES=1 << 20)
-        if status:
-            self.put(at_us + 500, "FETCH_ANSWER", "lab", **own, STATUS=status)
-        self.put(at_us + 600, "FETCH_END", "lab", **own, BYTES=0, RESULT="error", REASON=reason)
-
-    def report(self) -> TraceReport:
-        path = self.folder / "run.ulm"
-        self.lines.sort(key=lambda each: each[0])
-        path.write_text("".join(f"{text}\n" for _, text in self.lines))
-        return make_report(read_trace([path]))
-
-
-def rounds(run: Run, change: Callable[[str, str, int], dict[str, object]]) -> None:
+def rounds(run: StripeRun, change: Callable[[str, str, int], dict[str, object]]) -> None:
     """Add rounds of a request to each server, the disks in turn; `change` is what is different."""
     at_us = 0.0
     for number in range(40):
@@ -137,7 +75,7 @@ def first(report: TraceReport) -> tuple[str, str, str, str]:
 def test_what_takes_longer_than_elsewhere_is_named(
     tmp_path: Path, change: dict[str, object], expected: tuple[str, str, str, str]
 ) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     only_disk, rare = change.pop("disk", None), int(change.pop("rare", 1))  # type: ignore[call-overload]
 
     def on_host(name: str, disk: str, number: int) -> dict[str, object]:
@@ -155,7 +93,7 @@ def test_what_takes_longer_than_elsewhere_is_named(
 
 
 def test_the_command_shows_servers_and_what_is_slow(tmp_path: Path, run: Runner) -> None:
-    made_up = Run(tmp_path)
+    made_up = StripeRun(tmp_path)
     slow: dict[str, object] = {"disk_us": 30_000}
     rounds(made_up, lambda name, disk, _: slow if (name, disk) == ("hostb", "/data2") else {})
     made_up.failure(0, "hostd", 503, "")
@@ -172,7 +110,7 @@ def test_the_command_shows_servers_and_what_is_slow(tmp_path: Path, run: Runner)
 
 
 def test_a_server_that_comes_late_to_its_work_is_no_slow_link(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     rounds(run, lambda name, *_: {"latency_us": 80_000} if name == "hostc" else {})
     end_us = max(at for at, _ in run.lines)
     for at_us in range(0, end_us, 100_000):
@@ -181,13 +119,13 @@ def test_a_server_that_comes_late_to_its_work_is_no_slow_link(tmp_path: Path) ->
 
 
 def test_servers_that_are_alike_are_not_slow(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     rounds(run, lambda *_: {})
     assert not run.report().bottlenecks
 
 
 def test_servers_without_events_are_slow_as_a_whole(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     rounds(run, lambda name, *_: {"transfer_us": 90_000} if name == "hostd" else {})
     run.lines = [(at, text) for at, text in run.lines if "HOST=hostd" not in text]
     report = run.report()
@@ -201,7 +139,7 @@ def test_servers_without_events_are_slow_as_a_whole(tmp_path: Path) -> None:
     [(0, "no answer"), (503, "unavailable"), (404, "refusal")],
 )
 def test_servers_that_fail_come_first(tmp_path: Path, status: int, expected: str) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     rounds(run, lambda name, *_: {"transfer_us": 90_000} if name == "hosta" else {})
     for number in range(5):
         run.failure(number * 1000, "hostd", status, "on purpose")
@@ -211,8 +149,22 @@ def test_servers_that_fail_come_first(tmp_path: Path, status: int, expected: str
     assert (report.bottlenecks[1].part, report.bottlenecks[1].server) == ("link", "hosta")
 
 
+def test_damage_is_first_and_then_what_fails_by_the_time_that_it_costs(tmp_path: Path) -> None:
+    run = StripeRun(tmp_path)
+    rounds(run, lambda *_: {})
+    for host, count in (("hosta", 5), ("hostc", 9), ("hostd", 7)):
+        for number in range(count):
+            run.failure(number * 1000, host, 503, "busy")
+    run.damage("hostb:")
+    report = run.report()
+    names = [each.server for each in report.bottlenecks]
+    assert names == ["hostb", "hostc", "hostd", "hosta"]
+    losses = [each.lost_s for each in report.bottlenecks[1:]]
+    assert losses == sorted(losses, reverse=True)
+
+
 def test_a_request_that_never_ends_fails_and_one_at_the_end_does_not(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     rounds(run, lambda *_: {})
     end_us = max(at for at, _ in run.lines)
     own = {"STRIPE": "wide", "ASKED_BYTES": 1 << 20}
@@ -228,7 +180,7 @@ def test_a_request_that_never_ends_fails_and_one_at_the_end_does_not(tmp_path: P
 
 
 def test_a_client_that_leaves_its_servers_idle_is_named_with_its_stage(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run = StripeRun(tmp_path)
     at_us = 0.0
     for number in range(20):
         ids = {"OBJECT": "wide:x", "WINDOW": number}

@@ -8,8 +8,8 @@ use crate::identity::{Identity, Member};
 use crate::object_path::ObjectPath;
 use crate::object_time::learn_folder_time;
 use crate::own_folder::{
-    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_absence, is_at,
-    lock_disk, make_own_folder, object_bytes, own_path, remove,
+    ABSENT, ASIDE, IDENTITY, LOCK, NEW, NEW_PREFIX, Presence, SUMS, aside_name, is_at,
+    is_not_found, lock_disk, make_own_folder, object_bytes, own_path, remove,
 };
 use crate::request_record::RequestRecord;
 use rustix::fs::OFlags;
@@ -113,7 +113,7 @@ impl Disk {
     ) -> Result<T, RequestError> {
         let (result, times) = self.run_for_nobody(limit, work).await;
         record.add_times(times);
-        if result.as_ref().is_err_and(RequestError::is_damage) {
+        if result.as_ref().is_err_and(|error| error.damage().is_some()) {
             record.set_disk(&self.name);
         }
         result
@@ -143,7 +143,7 @@ impl Disk {
             }
         };
         if let Err(error) = &result {
-            let is_damage = error.is_damage();
+            let is_damage = error.damage().is_some();
             self.counts.damages.fetch_add(is_damage.into(), Ordering::Relaxed);
             let is_error = error.status().is_server_error();
             self.counts.errors.fetch_add(is_error.into(), Ordering::Relaxed);
@@ -374,7 +374,7 @@ impl Disk {
         match self.folders.open(place, flags) {
             Ok(file) => Ok(Some(file)),
             Err(Refusal::LeadsOut) => Err(self.leads_out(path)),
-            Err(Refusal::Io(error)) if is_absence(&error) => Ok(None),
+            Err(Refusal::Io(error)) if is_not_found(&error) => Ok(None),
             Err(Refusal::Io(error)) => Err(self.fail(path, error)),
         }
     }
@@ -403,7 +403,7 @@ impl Disk {
         id: ObjectId,
     ) -> Result<Option<BlockSums>, RequestError> {
         let file = match File::open(self.sums_path(id.inode)) {
-            Err(error) if is_absence(&error) => return Ok(None),
+            Err(error) if is_not_found(&error) => return Ok(None),
             result => result.map_err(|error| self.fail(path, error))?,
         };
         BlockSums::open(file, id).map_err(|error| self.sums_error(path, error))

@@ -19,12 +19,12 @@ use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 use tokio::time::timeout;
 
-/// Locks of names: as many as hardly ever two names meet at one.
+/// Locks of names: so many that two names hardly ever share one.
 const LOCKS: usize = 1024;
 /// Requests that are answered at a time; others are told to come again.
 pub(crate) const REQUESTS: usize = 256;
 
-/// A disk that does not say what is free by then counts as missing.
+/// A disk counts as missing if it does not say within this time how much is free.
 const SPACE_LIMIT: Duration = Duration::from_secs(2);
 
 /// The disks.
@@ -35,10 +35,11 @@ pub(crate) struct Disks {
     /// Places of requests.
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) rooms: Arc<Rooms>,
-    /// The arrivals of disks after which all names were compared.
-    pub(crate) arrivals: AtomicU64,
-    /// Whether names changed while a disk was there that did not answer.
-    pub(crate) has_notes: AtomicBool,
+    /// The number of arrivals of disks when all names were last compared.
+    pub(crate) compared_arrivals: AtomicU64,
+    /// Whether names must be compared without an arrival: a disk that was there did not answer while
+    /// they changed.
+    pub(crate) must_compare: AtomicBool,
     /// A name is changed by one request at a time.
     locks: Vec<Arc<Mutex<()>>>,
 }
@@ -74,16 +75,17 @@ impl Disks {
             group,
             requests: Arc::new(Semaphore::new(REQUESTS)),
             rooms: Arc::default(),
-            arrivals: AtomicU64::new(0),
-            has_notes: AtomicBool::new(false),
+            compared_arrivals: AtomicU64::new(0),
+            must_compare: AtomicBool::new(false),
             locks: (0..LOCKS).map(|_| Arc::default()).collect(),
         }
     }
 
     /// Whether no two disks can have an object of one name, as far as is known.
     pub(crate) fn is_consistent(&self) -> bool {
-        !self.has_notes.load(Ordering::Acquire)
-            && self.arrivals.load(Ordering::Acquire) == self.group.arrivals.load(Ordering::Acquire)
+        !self.must_compare.load(Ordering::Acquire)
+            && self.compared_arrivals.load(Ordering::Acquire)
+                == self.group.arrivals.load(Ordering::Acquire)
     }
 
     /// Have a disk do work for a request. The first of a request is refused if too many wait for
@@ -251,7 +253,7 @@ impl Survey {
         Survey { object, is_folder, has_parent, looks }
     }
 
-    /// Learn the times of the objects: one that is named now has a later one.
+    /// Learn the times of the objects. What is named after this gets a later time.
     pub(crate) fn learn_times(&self) {
         let looks = self.looks.iter().filter_map(|(_, look)| look.as_ref().ok());
         let objects = looks.filter_map(|look| look.object.as_ref());
@@ -338,7 +340,7 @@ mod tests {
             object.seal().unwrap();
             object.name(true).unwrap();
         }
-        disks.has_notes.store(true, Ordering::Release);
+        disks.must_compare.store(true, Ordering::Release);
         let newest = order[1].name.clone();
         let look = move |disk: &Arc<Disk>| match disk.name == newest {
             true => Err(RequestError::DiskBusy { disk: disk.name.clone(), why: "busy".into() }),

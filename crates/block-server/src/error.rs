@@ -65,9 +65,14 @@ impl RequestError {
         matches!(self, RequestError::DiskMissing { .. } | RequestError::DiskBusy { .. })
     }
 
-    /// Whether bytes on a disk are not what was written there.
-    pub(crate) fn is_damage(&self) -> bool {
-        matches!(self, RequestError::DamagedBlock { .. } | RequestError::Damaged { .. })
+    /// The byte of an object near which a disk does not have what was written there.
+    pub(crate) fn damage(&self) -> Option<u64> {
+        match self {
+            RequestError::DamagedBlock { byte, .. } | RequestError::Damaged { byte, .. } => {
+                Some(*byte)
+            }
+            _ => None,
+        }
     }
 }
 

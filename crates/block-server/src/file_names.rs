@@ -1,4 +1,4 @@
-//! Names of files on a disk: they change with all that follows from it, and are on the disk then.
+//! Names of files on a disk. When a function here returns, the new names are on the disk.
 
 use crate::disk::{Disk, ObjectStatus};
 use crate::error::RequestError;
@@ -18,8 +18,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use swathe_store::sync_folder;
 
-/// Give a file on a disk another name, with all that follows from it for one that had it.
+/// Give a file on a disk another name. A file that had this name is gone then, with its checksums.
 pub(crate) fn rename(
     disk: &Disk,
     (from_folder, from): (impl AsFd, &Path),
@@ -57,13 +58,13 @@ pub(crate) fn rename(
     sync_folder(folder).map_err(|error| disk.fail(path, error))
 }
 
-/// Set the time of a file to now: of two objects of one name the one that was named later counts.
+/// Set the time of a file to now. Of two objects of one name, the one with the later time counts.
 pub(crate) fn note_time(folder: &OwnedFd, path: &ObjectPath) -> io::Result<()> {
     Ok(utimensat(folder, path.name(), &unique_times(), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Take the name of an object, and keep the object in our folder; where. `None`: the name leads to
-/// another object than that of the status.
+/// Move an object from its name into our folder; its path there. `None` if the name leads to another
+/// object than that of `status`.
 pub(crate) fn set_aside(
     disk: &Disk,
     path: &ObjectPath,
@@ -104,12 +105,6 @@ pub(crate) fn remove_object(
         old.forget(disk).map_err(fail)?;
     }
     sync_folder(folder).map_err(fail)
-}
-
-/// Wait until the names in a folder are on the disk.
-pub(crate) fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
 }
 
 /// A file that loses its name. As long as it is open no other gets its inode, and with that its

@@ -8,12 +8,13 @@ use std::time::Duration;
 use swathe_trace::{Ids, Level, event};
 use tokio::time::{Instant, sleep_until};
 
-/// How often the server looks at the clock while it works,
+/// The time between two looks at the clock while there are requests.
 const BEAT: Duration = Duration::from_millis(10);
-/// and without requests, once none came for so long.
+/// The time between two looks at the clock while the server rests.
 const REST: Duration = Duration::from_millis(200);
+/// The server rests when it had no request for this time.
 const REST_AFTER: Duration = Duration::from_secs(1);
-/// Less is no delay.
+/// The shortest delay that counts.
 const LEAST: Duration = Duration::from_millis(5);
 
 /// Look at the clock again and again; count and record delays.

@@ -2,9 +2,9 @@
 
 use crate::conditions;
 use crate::disk::{Disk, ObjectStatus};
-use crate::disks::{Disks, NameLocks};
+use crate::disks::{Disks, NameLocks, Survey};
 use crate::error::RequestError;
-use crate::file_names::{note_time, remove_object, rename, sync_folder};
+use crate::file_names::{note_time, remove_object, rename};
 use crate::get::add_validators;
 use crate::new_object::NewObject;
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use swathe_net::server::{Body, plain_answer};
+use swathe_store::sync_folder;
 
 /// Answer DELETE: of an object, or of an empty folder.
 pub(crate) async fn delete(
@@ -122,36 +122,10 @@ pub(crate) async fn rename_object(
     from: &ObjectPath,
     record: &RequestRecord,
 ) -> Result<Response<Body>, RequestError> {
-    let to = destination(headers)?;
-    let refuse = |status, why: String| Err(RequestError::refuse(status, why));
-    if to.names_folder || to.is_root() || to.is_part {
-        return refuse(StatusCode::CONFLICT, format!("{to}: expected the name of an object"));
-    }
-    if to == *from {
-        return refuse(
-            StatusCode::FORBIDDEN,
-            format!("{from}: expected another name to move it to"),
-        );
-    }
-    let replaces = match headers.get("overwrite").map(HeaderValue::as_bytes) {
-        None | Some(b"T") => true,
-        Some(b"F") => false,
-        Some(_) => return refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
-    };
+    let (to, replaces) = new_name(headers, from)?;
     let locks = disks.lock(&[from, &to]).await?;
-    let arrivals = disks.group.arrivals.load(Ordering::Acquire);
-    let mut source = disks.survey(record, from).await;
-    if !source.older().is_empty() {
-        source = disks.set_older_aside(from, &locks).await?;
-    }
-    let Some((disk, status)) = source.object.take().filter(|_| !from.names_folder) else {
-        if source.is_folder {
-            let text = format!("{from}: folders are not moved, only objects");
-            return refuse(StatusCode::NOT_IMPLEMENTED, text);
-        }
-        let missing = RequestError::NotFound { path: from.to_string() };
-        return Err(source.take_failure().unwrap_or(missing));
-    };
+    let mut source = disks.begin_change(record, from, &locks).await?.survey;
+    let (disk, status) = take_source(&mut source, from)?;
     conditions::check(headers, Some(&status))?;
     // It would still have its old name on a disk that is missing. What is being written has not.
     if !from.is_part
@@ -159,32 +133,13 @@ pub(crate) async fn rename_object(
     {
         return Err(failure);
     }
-    let mut target = disks.survey(record, &to).await;
-    if !target.older().is_empty() {
-        target = disks.set_older_aside(&to, &locks).await?;
-    }
-    if target.is_folder {
-        return refuse(
-            StatusCode::CONFLICT,
-            format!("{to}: expected an object or nothing, found a folder"),
-        );
-    }
-    if target.object.is_some() && !replaces {
-        return refuse(StatusCode::PRECONDITION_FAILED, format!("{to}: exists already"));
-    }
-    let is_new = target.object.is_none();
-    // A disk that is missing may have an object of that name, and would show it in place of this.
-    let limit = if replaces && target.has_parent { Some(&disk) } else { None };
-    if is_new && let Some(failure) = target.take_failure_before(limit) {
-        return Err(failure);
-    }
-    if !target.has_parent {
-        let text = format!("{to}: expected its folder; make it first (MKCOL)");
-        return refuse(StatusCode::CONFLICT, text);
-    }
+    let mut change = disks.begin_change(record, &to, &locks).await?;
+    let target = &mut change.survey;
+    check_target(target, &to, &disk, replaces)?;
     source.learn_times();
     target.learn_times();
-    let absences = disks.absences(&target);
+    let absences = disks.absences(target);
+    let is_new = target.object.is_none();
     let to_disk = target.object.as_ref().map_or(disk.clone(), |(to_disk, _)| to_disk.clone());
     record.set_disk(&to_disk.name);
     let (from, target_path, guards) = (from.clone(), to.clone(), locks.clone());
@@ -204,12 +159,80 @@ pub(crate) async fn rename_object(
             status
         }
     };
-    disks.absences(&target); // once more: a comparison may have ended before they were noted
-    disks.look_again(&to, arrivals, &locks).await?;
+    disks.end_change(&change, &to, &locks).await?;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
     add_validators(response.headers_mut(), &status);
     Ok(response)
+}
+
+/// The new name of an object, and whether it may replace an object that has it.
+fn new_name(headers: &HeaderMap, from: &ObjectPath) -> Result<(ObjectPath, bool), RequestError> {
+    let to = destination(headers)?;
+    let refuse = |status, why: String| Err(RequestError::refuse(status, why));
+    if to.names_folder || to.is_root() || to.is_part {
+        return refuse(StatusCode::CONFLICT, format!("{to}: expected the name of an object"));
+    }
+    if to == *from {
+        return refuse(
+            StatusCode::FORBIDDEN,
+            format!("{from}: expected another name to move it to"),
+        );
+    }
+    match headers.get("overwrite").map(HeaderValue::as_bytes) {
+        None | Some(b"T") => Ok((to, true)),
+        Some(b"F") => Ok((to, false)),
+        Some(_) => refuse(StatusCode::BAD_REQUEST, "Overwrite: expected T or F".into()),
+    }
+}
+
+/// The object to move, and its disk.
+fn take_source(
+    source: &mut Survey,
+    from: &ObjectPath,
+) -> Result<(Arc<Disk>, ObjectStatus), RequestError> {
+    match source.object.take().filter(|_| !from.names_folder) {
+        Some(object) => Ok(object),
+        None if source.is_folder => {
+            let text = format!("{from}: folders are not moved, only objects");
+            Err(RequestError::refuse(StatusCode::NOT_IMPLEMENTED, text))
+        }
+        None => {
+            let missing = RequestError::NotFound { path: from.to_string() };
+            Err(source.take_failure().unwrap_or(missing))
+        }
+    }
+}
+
+/// Check that an object of a disk may get a name.
+fn check_target(
+    target: &mut Survey,
+    to: &ObjectPath,
+    disk: &Arc<Disk>,
+    replaces: bool,
+) -> Result<(), RequestError> {
+    let refuse = |status, why: String| Err(RequestError::refuse(status, why));
+    if target.is_folder {
+        return refuse(
+            StatusCode::CONFLICT,
+            format!("{to}: expected an object or nothing, found a folder"),
+        );
+    }
+    if target.object.is_some() && !replaces {
+        return refuse(StatusCode::PRECONDITION_FAILED, format!("{to}: exists already"));
+    }
+    // A disk that is missing may have an object of that name, and would show it in place of this.
+    let limit = if replaces && target.has_parent { Some(disk) } else { None };
+    if target.object.is_none()
+        && let Some(failure) = target.take_failure_before(limit)
+    {
+        return Err(failure);
+    }
+    if !target.has_parent {
+        let text = format!("{to}: expected its folder; make it first (MKCOL)");
+        return refuse(StatusCode::CONFLICT, text);
+    }
+    Ok(())
 }
 
 fn rename_on(

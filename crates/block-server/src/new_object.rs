@@ -25,7 +25,7 @@ use swathe_store::free_and_total;
 
 /// A file is synced each time this many bytes were written. So its seal has little to sync, however
 /// long the object is.
-const LATE_BYTES: u64 = 64 << 20;
+const SYNC_BYTES: u64 = 64 << 20;
 
 /// An object on its way to a disk. Dropped before it has a name, it leaves nothing behind: a thread
 /// of the disk removes it.
@@ -44,8 +44,8 @@ struct Draft {
     /// Bytes that the file system keeps for it.
     room_bytes: u64,
     bytes: u64,
-    /// Bytes that were written since the file system was last told to put all on the disk.
-    late_bytes: u64,
+    /// Bytes that were written since the last sync.
+    bytes_to_sync: u64,
     is_sealed: bool,
 }
 
@@ -74,7 +74,7 @@ impl NewObject {
             room,
             room_bytes: 0,
             bytes: 0,
-            late_bytes: 0,
+            bytes_to_sync: 0,
             is_sealed: false,
         };
         let mut new = NewObject(Some(draft));
@@ -128,10 +128,10 @@ impl NewObject {
         let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
         result.map_err(|error| draft.fail(error))?;
         draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        draft.late_bytes += bytes.len() as u64;
-        if draft.late_bytes >= LATE_BYTES {
+        draft.bytes_to_sync += bytes.len() as u64;
+        if draft.bytes_to_sync >= SYNC_BYTES {
             draft.file.sync_data().map_err(|error| draft.fail(error))?;
-            draft.late_bytes = 0;
+            draft.bytes_to_sync = 0;
         }
         Ok(())
     }
@@ -144,10 +144,11 @@ impl NewObject {
         Ok(())
     }
 
-    /// Give it its name, which must be locked, and the time of now. Sealed objects only; `replaces`: whether an object of that name may be.
+    /// Give the object its name, which must be locked, and the time of now. The object must be sealed.
+    /// `replaces`: whether it may replace an object of that name.
     ///
     /// # Errors
-    /// With status 412 if there is one and it may not.
+    /// With status 412 if there is one that it may not replace.
     pub(crate) fn name(mut self, replaces: bool) -> Result<ObjectStatus, RequestError> {
         let draft = self.draft();
         if !draft.is_sealed {
@@ -199,7 +200,7 @@ impl Draft {
     /// Free what the file system keeps beyond a place. The file ends there until it is sealed.
     fn free_beyond(&self, place: u64) -> io::Result<()> {
         self.file.set_len(place)?;
-        // Of a file that grows none is freed; of one that ends there already it is.
+        // The first call may make the file longer: that frees nothing. The second frees what is beyond.
         self.file.set_len(place)
     }
 
@@ -331,7 +332,7 @@ mod tests {
         for number in 1..=14 {
             new.write(&piece).unwrap();
             let expected = if number < 13 { number * (5 << 20) } else { (number - 13) * (5 << 20) };
-            assert_eq!(new.draft().late_bytes, expected);
+            assert_eq!(new.draft().bytes_to_sync, expected);
         }
     }
 

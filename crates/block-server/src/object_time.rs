@@ -11,11 +11,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The latest time that an object was given, or that was seen on a disk, in nanoseconds.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The time of a folder is that of the last tick of the clock: so much earlier at most.
+/// File systems give a folder the time of the clock's last tick. That is at most this much too early.
 const TICK_NS: i128 = 10_000_000;
 
-/// Learn the time of an object: those that are named from now on have later ones, also if the clock
-/// was set back.
+/// Learn the time of an object. What is named after this gets a later time, also if the clock was set
+/// back.
 pub(crate) fn learn_time(modified_ns: i128) {
     // Times that no clock has, as of a damaged file, say nothing.
     if let Ok(time) = i64::try_from(modified_ns) {

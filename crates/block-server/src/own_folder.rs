@@ -1,4 +1,4 @@
-//! Our folder on a disk, and what else is asked of a disk by its path: who uses it, and what is on it.
+//! Our folder on a disk: its names, and its lock. Also what a disk is asked by its path.
 
 use crate::object_path::ObjectPath;
 use rustix::io::Errno;
@@ -44,7 +44,8 @@ pub(crate) fn make_own_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-pub(crate) fn is_absence(error: &io::Error) -> bool {
+/// Whether an error says that a path leads to no file.
+pub(crate) fn is_not_found(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
@@ -52,7 +53,7 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
 /// Remove a file, if it is there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if !is_absence(&error) => Err(error),
+        Err(error) if !is_not_found(&error) => Err(error),
         _ => Ok(()),
     }
 }
@@ -87,7 +88,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Bytes of all files of a folder but ours, and but those that we may not read, as in `lost+found`.
+/// Bytes of all files on a disk. Our folder does not count, nor what we may not read, as `lost+found`.
 pub(crate) fn object_bytes(root: &Path) -> io::Result<u64> {
     use io::ErrorKind::{NotFound, PermissionDenied};
     let is_left_out = |error: &io::Error| matches!(error.kind(), NotFound | PermissionDenied);

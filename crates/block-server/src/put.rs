@@ -17,7 +17,6 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_RANGE, HeaderMap, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 use swathe_net::server::{Body, Pace, plain_answer};
 use tokio::time::timeout;
@@ -230,12 +229,9 @@ async fn commit(
     record: &RequestRecord,
 ) -> Result<(ObjectStatus, bool), RequestError> {
     let locks = disks.lock(&[&path]).await?;
-    let arrivals = disks.group.arrivals.load(Ordering::Acquire);
-    let mut survey = disks.survey(record, &path).await;
-    if !survey.older().is_empty() {
-        survey = disks.set_older_aside(&path, &locks).await?;
-    }
-    check(&mut survey, headers, &path)?;
+    let mut change = disks.begin_change(record, &path, &locks).await?;
+    check(&mut change.survey, headers, &path)?;
+    let survey = &change.survey;
     if let Some((other, _)) = survey.object.as_ref().filter(|(other, _)| !Arc::ptr_eq(other, disk))
     {
         let text = format!("{path}: it was written to disk {} at the same time", other.name);
@@ -243,7 +239,7 @@ async fn commit(
     }
     let replaces = survey.object.is_some() || !headers.contains_key(IF_NONE_MATCH);
     survey.learn_times();
-    let absences = disks.absences(&survey);
+    let absences = disks.absences(survey);
     let name_locks = locks.clone();
     let name = move |disk: &Arc<Disk>| {
         let _locks = name_locks;
@@ -251,7 +247,6 @@ async fn commit(
         object.name(replaces)
     };
     let status = disk.run(record, name).await?;
-    disks.absences(&survey); // once more: a comparison may have ended before they were noted
-    disks.look_again(&path, arrivals, &locks).await?;
-    Ok((status, survey.object.is_none()))
+    disks.end_change(&change, &path, &locks).await?;
+    Ok((status, change.survey.object.is_none()))
 }

@@ -1,8 +1,8 @@
 //! What is recorded of a request: its events, and counts for `/metrics`.
 //!
-//! The time of an answer is that in which it waits for its disk, that in which its client takes no
-//! more, and the rest, which is the server's own. A disk reads while other bytes are sent, so its
-//! work may take longer than the waits for it.
+//! The time of an answer has three parts: the wait for a disk, the wait for the client to take more
+//! bytes, and the rest, which is the server's own work. A disk reads while other bytes are sent. So
+//! its work may take longer than the wait for it.
 
 use crate::disk_queue::WorkTimes;
 use bytes::Bytes;

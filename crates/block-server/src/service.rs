@@ -23,6 +23,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::server::{Body, Service, plain_answer};
+use swathe_store_api::DAMAGE_HEADER;
 use swathe_trace::{LIFELINE_HEADER, Lifeline};
 use tokio::time::timeout;
 
@@ -176,6 +177,9 @@ fn refusal(error: &RequestError) -> Response<Body> {
     let mut response = plain_answer(status, format!("{error}\n"));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    if let Some(byte) = error.damage() {
+        headers.insert(DAMAGE_HEADER, HeaderValue::from(byte));
+    }
     match status {
         StatusCode::UNAUTHORIZED => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

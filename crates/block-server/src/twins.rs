@@ -13,6 +13,7 @@ use crate::error::RequestError;
 use crate::file_names::set_aside;
 use crate::folder::{Entries, Item, list};
 use crate::object_path::ObjectPath;
+use crate::request_record::RequestRecord;
 use futures_util::future::join_all;
 use std::io;
 use std::sync::Arc;
@@ -26,17 +27,25 @@ const NAMES: usize = 256;
 /// again.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// A name that changes.
+pub(crate) struct NameChange {
+    /// What all disks had before it.
+    pub(crate) survey: Survey,
+    /// How often disks had come when it began.
+    arrivals: u64,
+}
+
 /// Compare the names of disks that come back, for ever.
 pub(crate) async fn watch(disks: Arc<Disks>) {
     loop {
         let arrivals = disks.group.arrivals.load(Ordering::Acquire);
         if !disks.is_consistent() {
-            disks.has_notes.store(false, Ordering::Release);
+            disks.must_compare.store(false, Ordering::Release);
             match disks.compare_all().await {
-                Ok(()) => disks.arrivals.store(arrivals, Ordering::Release),
+                Ok(()) => disks.compared_arrivals.store(arrivals, Ordering::Release),
                 Err(error) => {
                     eprintln!("swathe: names of disks cannot be compared yet: {error}");
-                    disks.has_notes.store(true, Ordering::Release);
+                    disks.must_compare.store(true, Ordering::Release);
                 }
             }
         }
@@ -69,7 +78,7 @@ impl Disks {
             (disk, ids)
         }));
         for (other, ids) in notes.await {
-            // What it notes is read when it is back.
+            // Of a disk that is absent, the notes are read when it is back.
             let Some(ids) = self.value(ids, &mut failure) else { continue };
             for (id, notes) in ids {
                 let disk = self.all.iter().find(|disk| disk.member.id == id);
@@ -83,7 +92,7 @@ impl Disks {
                 match other.run_for_nobody(LONGEST, forget).await.0 {
                     Ok(true) => {}
                     // It was absent again meanwhile: once more.
-                    Ok(false) => self.has_notes.store(true, Ordering::Release),
+                    Ok(false) => self.must_compare.store(true, Ordering::Release),
                     Err(error) => drop(failure.get_or_insert(error)),
                 }
             }
@@ -91,7 +100,7 @@ impl Disks {
         failure.map_or(Ok(()), Err)
     }
 
-    /// The value of a result. That a disk is absent is noted, any other error is kept if it is the first.
+    /// The value of a result. If a disk is absent, that is noted. Of other errors the first is kept.
     fn value<T>(
         &self,
         result: Result<T, RequestError>,
@@ -105,10 +114,11 @@ impl Disks {
         None
     }
 
-    /// Note that a disk does not answer although it may be there: that it does again is no arrival.
+    /// Note that a disk does not answer, if it may be there. When it answers again, that is no arrival:
+    /// names must be compared without one.
     pub(crate) fn note_silence(&self, error: &RequestError) {
         if !matches!(error, RequestError::DiskMissing { .. }) {
-            self.has_notes.store(true, Ordering::Release);
+            self.must_compare.store(true, Ordering::Release);
         }
     }
 
@@ -124,14 +134,30 @@ impl Disks {
         ids
     }
 
-    /// After a name was changed, which is still locked: compare it, if a disk came meanwhile.
-    pub(crate) async fn look_again(
+    /// Survey a name that is to change, and is locked; older objects of the name are set aside.
+    pub(crate) async fn begin_change(
         &self,
+        record: &RequestRecord,
         path: &ObjectPath,
-        arrivals: u64,
+        locks: &NameLocks,
+    ) -> Result<NameChange, RequestError> {
+        let arrivals = self.group.arrivals.load(Ordering::Acquire);
+        let mut survey = self.survey(record, path).await;
+        if !survey.older().is_empty() {
+            survey = self.set_older_aside(path, locks).await?;
+        }
+        Ok(NameChange { survey, arrivals })
+    }
+
+    /// End the change of a name, which is still locked: compare it, if a disk came meanwhile.
+    pub(crate) async fn end_change(
+        &self,
+        change: &NameChange,
+        path: &ObjectPath,
         locks: &NameLocks,
     ) -> Result<(), RequestError> {
-        if self.group.arrivals.load(Ordering::Acquire) == arrivals {
+        self.absences(&change.survey); // once more: a comparison may have ended before they were noted
+        if self.group.arrivals.load(Ordering::Acquire) == change.arrivals {
             return Ok(());
         }
         match self.set_older_aside(path, locks).await {
@@ -144,8 +170,8 @@ impl Disks {
         }
     }
 
-    /// Look for all names on a disk on another. What may not be read is left out: it is served to
-    /// nobody.
+    /// Look on the disk `other` for all names of `disk`. What may not be read is left out: it is served
+    /// to nobody.
     ///
     /// # Errors
     /// At once, if a disk does not answer; else the first, after all names.

@@ -1,5 +1,8 @@
 //! What can go wrong between us and the bytes.
 
+/// Header of an answer of a block server about damage: the damaged byte.
+pub const DAMAGE_HEADER: &str = "swathe-damage";
+
 /// Errors of sources, stores and the cache on disk. Each names the object as the user may see it:
 /// without credentials.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +91,16 @@ pub enum StoreError {
     Interrupted {
         /// The object.
         url: String,
+    },
+    /// Its server found that bytes are not what was written.
+    #[error("{url}: damaged at byte {byte}: {why}")]
+    Damaged {
+        /// The object.
+        url: String,
+        /// The first damaged byte that was found, or one shortly before it.
+        byte: u64,
+        /// What the server said.
+        why: String,
     },
     /// The operating system refused.
     #[error("{url}: {source}")]

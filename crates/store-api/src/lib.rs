@@ -21,7 +21,7 @@ mod stores;
 mod timing;
 
 pub use checksum::{Checksum, compare_checksums};
-pub use error::StoreError;
+pub use error::{DAMAGE_HEADER, StoreError};
 pub use failure::{Failure, Retry};
 pub use interrupt::Interrupt;
 pub use listing::{

@@ -44,7 +44,7 @@ pub enum CopyRefusal {
 }
 
 impl From<StoreError> for CopyRefusal {
-    /// What a server says of its copy is no answer to who writes it another way.
+    /// If servers do not find the source or may not read it, we still may: the bytes can pass through us.
     fn from(error: StoreError) -> CopyRefusal {
         match error {
             StoreError::NotFound { why, .. } => CopyRefusal::unable("not found", &why),

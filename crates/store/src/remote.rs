@@ -9,6 +9,7 @@ mod attempt;
 mod bucket;
 mod checksums;
 mod copy_markers;
+mod copy_progress;
 mod endpoint;
 mod fetch_events;
 mod flights;

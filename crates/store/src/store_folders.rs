@@ -94,7 +94,7 @@ impl StoreFolders {
         let parent = self.make_folder(path.parent().unwrap_or(Path::new("")))?;
         match mkdirat(&parent, name, FOLDER_MODE) {
             Ok(()) => {
-                sync(&parent)?;
+                sync_folder(&parent)?;
                 self.open(path, FOLDER)
             }
             Err(Errno::EXIST) => self.open(path, FOLDER),
@@ -212,11 +212,14 @@ fn make_one_folder(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync(&open(parent.unwrap_or(Path::new(".")), FOLDER, Mode::empty())?)
+    sync_folder(&open(parent.unwrap_or(Path::new(".")), FOLDER, Mode::empty())?)
 }
 
 /// Wait until the names in a folder are on the disk.
-pub(crate) fn sync(folder: &OwnedFd) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the operating system.
+pub fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
 }

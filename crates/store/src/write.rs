@@ -144,7 +144,7 @@ impl NewFile {
             result => result.map_err(|error| fail(error.into()))?,
         }
         self.is_finished = true;
-        let result = store_folders::sync(&self.folder);
+        let result = store_folders::sync_folder(&self.folder);
         result.map_err(|error| StoreError::from_io(&self.url, error))
     }
 }

@@ -53,13 +53,15 @@ pub(crate) fn combine(servers: &[&Costs], layout: Layout) -> Costs {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout { size: 1 << 30, block_bytes: 1 << 20, data: 3, parity: 1 };
+    fn layout() -> Layout {
+        Layout::new(1 << 30, 1 << 20, 3, 1)
+    }
 
     #[test]
     fn servers_add_up_and_the_slowest_is_waited_for() {
         let slow = Costs { connect_s: 0.1, ..Costs::remote() };
         let fast = Costs { total_bytes_per_s: 2.0 * slow.total_bytes_per_s, ..Costs::remote() };
-        let all = combine(&[&fast, &slow, &fast, &fast], LAYOUT);
+        let all = combine(&[&fast, &slow, &fast, &fast], layout());
         all.check().expect("possible costs");
         assert_eq!((all.connect_s, all.total_bytes_per_s), (0.1, 4.0 * slow.total_bytes_per_s));
         let large = all.request.seconds(100e6) / slow.request.seconds(100e6);
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn folders_are_read_as_files_are() {
-        let all = combine(&[&Costs::local(); 4], LAYOUT);
+        let all = combine(&[&Costs::local(); 4], layout());
         all.check().expect("possible costs");
         assert_eq!(all.streams, 1);
         assert!(all.single_gap().is_some());

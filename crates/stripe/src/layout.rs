@@ -9,9 +9,15 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Checksums are of at least this many bytes of a part; blocks are multiples of it.
+/// Blocks are multiples of this, and checksums of more bytes are only for large objects.
 const SUM_BYTES: u64 = 4096;
-/// Checksums are of more bytes where those of all parts would take more than this.
+/// Checksums are of at least this many bytes of a part.
+const SMALLEST_SUM_BYTES: u64 = 512;
+/// Checksums of fewer than 4,096 bytes take at most this in a record, so that one read brings all,
+const MOST_SMALL_SUMS_BYTES: u64 = 64 << 10;
+/// and with the records of all servers at most this part of the object.
+const SMALL_SUMS_SHARE: u64 = 20;
+/// Most bytes of the checksums of all parts. If they would take more, each is of more bytes of a part.
 const MOST_SUMS_BYTES: u64 = 64 << 20;
 /// Most bytes of a checksum: they are read to verify any of them.
 const LARGEST_SUM_BYTES: u64 = 1 << 20;
@@ -21,6 +27,8 @@ pub(crate) const MOST_PARTS: u32 = 64;
 pub(crate) const LARGEST_BLOCK_BYTES: u64 = 64 << 20;
 /// Largest object.
 const LARGEST_BYTES: u64 = 1 << 50;
+/// Largest checksums of all parts: a writer has them in memory.
+const LARGEST_RECORD_BYTES: u64 = 1 << 30;
 
 /// How an object is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +41,9 @@ pub(crate) struct Layout {
     pub(crate) data: u32,
     /// Shards of a row that are computed from them.
     pub(crate) parity: u32,
+    /// Bytes of a part that a checksum is of. Records from before 2026-11-26 do not say it.
+    #[serde(default)]
+    pub(crate) sum_bytes: u64,
 }
 
 /// A layout that cannot be.
@@ -59,6 +70,31 @@ pub(crate) struct Piece {
 }
 
 impl Layout {
+    /// The layout of an object of `size` bytes.
+    pub(crate) fn new(size: u64, block_bytes: u64, data: u32, parity: u32) -> Layout {
+        Layout { size, block_bytes, data, parity, sum_bytes: 0 }.with_size(size)
+    }
+
+    /// The same for an object of another size.
+    pub(crate) fn with_size(self, size: u64) -> Layout {
+        let layout = Layout { size, ..self };
+        let sizes = [SMALLEST_SUM_BYTES, 2 * SMALLEST_SUM_BYTES, 4 * SMALLEST_SUM_BYTES];
+        let small = sizes.into_iter().find(|bytes| {
+            let sums = layout.sums_bytes(*bytes);
+            sums <= MOST_SMALL_SUMS_BYTES
+                && sums.saturating_mul(u64::from(layout.parts())) <= layout.size / SMALL_SUMS_SHARE
+        });
+        Layout { sum_bytes: small.unwrap_or_else(|| layout.large_sum_bytes()), ..layout }
+    }
+
+    /// The layout that a record says, which may not say what its checksums are of.
+    pub(crate) fn of_record(self) -> Layout {
+        match self.sum_bytes {
+            0 => Layout { sum_bytes: self.large_sum_bytes(), ..self },
+            _ => self,
+        }
+    }
+
     /// Refuse numbers that no stripe can have.
     ///
     /// # Errors
@@ -83,12 +119,21 @@ impl Layout {
                 self.parity.into(),
             );
         }
+        let sum = self.sum_bytes;
+        if !(SMALLEST_SUM_BYTES..=LARGEST_SUM_BYTES).contains(&sum) || !block.is_multiple_of(sum) {
+            let expected = format!("at least {SMALLEST_SUM_BYTES}, and blocks a multiple of it");
+            return refuse("sum_bytes", expected, sum);
+        }
+        if self.sums_bytes(sum) > LARGEST_RECORD_BYTES {
+            let expected = format!("fewer with blocks of {block}: each {sum} have a checksum");
+            return refuse("size", expected, self.size);
+        }
         Ok(self)
     }
 
     /// Parts of the object: one for each shard of a row.
     pub(crate) fn parts(self) -> u32 {
-        self.data + self.parity
+        self.data.saturating_add(self.parity)
     }
 
     fn row_bytes(self) -> u64 {
@@ -111,7 +156,9 @@ impl Layout {
             return self.block_bytes;
         }
         let rest = self.size - row * self.row_bytes();
-        rest.div_ceil(u64::from(self.data)).next_multiple_of(self.sum_bytes()).min(rest)
+        rest.div_ceil(u64::from(self.data))
+            .next_multiple_of(self.sum_bytes.max(SUM_BYTES))
+            .min(rest)
     }
 
     /// Bytes of the object in a row.
@@ -153,12 +200,17 @@ impl Layout {
         full * self.block_bytes + last
     }
 
-    /// Bytes of a part that a checksum is of: 4,096, and twice, four times ... as many for objects
-    /// whose records would be too large, as far as blocks are multiples of it.
-    pub(crate) fn sum_bytes(self) -> u64 {
-        let all = self.size / u64::from(self.data) * u64::from(self.parts());
+    /// Bytes of the checksums of all parts, roughly, if each is of `bytes` bytes.
+    fn sums_bytes(self, bytes: u64) -> u64 {
+        let all = (self.size / u64::from(self.data.max(1))).saturating_mul(u64::from(self.parts()));
+        (all / bytes).saturating_mul(4)
+    }
+
+    /// 4,096 bytes, and twice, four times ... as many for objects whose records would be too large,
+    /// as far as blocks are multiples of it.
+    fn large_sum_bytes(self) -> u64 {
         let is_enough = |bytes: &u64| {
-            all / bytes * 4 <= MOST_SUMS_BYTES
+            self.sums_bytes(*bytes) <= MOST_SUMS_BYTES
                 || *bytes == LARGEST_SUM_BYTES
                 || !self.block_bytes.is_multiple_of(2 * bytes)
         };
@@ -168,7 +220,7 @@ impl Layout {
 
     /// Checksums of a part.
     pub(crate) fn sums_in(self, part: u32) -> u64 {
-        self.part_bytes(part).div_ceil(self.sum_bytes())
+        self.part_bytes(part).div_ceil(self.sum_bytes)
     }
 
     /// The pieces of some bytes of the object, in their order.
@@ -190,7 +242,7 @@ impl Layout {
 
     /// A range of a shard or part of `length` bytes, widened to whole checksums.
     pub(crate) fn widen(self, range: &Range<u64>, length: u64) -> Range<u64> {
-        let bytes = self.sum_bytes();
+        let bytes = self.sum_bytes;
         range.start / bytes * bytes..range.end.next_multiple_of(bytes).min(length)
     }
 }
@@ -203,7 +255,7 @@ mod tests {
 
     fn layouts() -> impl Strategy<Value = Layout> {
         (0u64..300_000, 1u64..6, 1u32..9, 0u32..4).prop_map(|(size, blocks, data, parity)| {
-            Layout { size, block_bytes: blocks * SUM_BYTES, data, parity }.check().unwrap()
+            Layout::new(size, blocks * SUM_BYTES, data, parity).check().unwrap()
         })
     }
 
@@ -262,32 +314,50 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_small_object_are_spread() {
-        let layout = Layout { size: 100_000, block_bytes: 1 << 20, data: 4, parity: 1 };
+        let layout = Layout::new(100_000, 1 << 20, 4, 1);
         let lengths: Vec<u64> = (0..5).map(|part| layout.part_bytes(part)).collect();
         assert_eq!(lengths, [28672, 28672, 28672, 13984, 28672]);
-        assert_eq!(layout.widen(&(5000..9000), 13984), 4096..12288);
-        assert_eq!(layout.widen(&(13000..13900), 13984), 12288..13984);
+        assert_eq!(layout.widen(&(600..1100), 13984), 512..1536);
+        assert_eq!(layout.widen(&(13900..13950), 13984), 13824..13984);
     }
 
     #[test]
-    fn the_checksums_of_large_objects_are_of_more_bytes() {
-        let layout = |size, block_bytes| Layout { size, block_bytes, data: 4, parity: 1 };
-        assert_eq!(layout(50 << 30, 1 << 20).sum_bytes(), 4096);
-        assert_eq!(layout(1 << 40, 1 << 20).sum_bytes(), 128 << 10);
+    fn checksums_are_of_more_bytes_the_larger_the_object_is() {
+        let layout = |size, block_bytes| Layout::new(size, block_bytes, 4, 1);
+        assert_eq!(layout(6 << 20, 1 << 20).sum_bytes, 512);
+        assert_eq!(layout(12 << 20, 1 << 20).sum_bytes, 1024);
+        assert_eq!(layout(100 << 20, 1 << 20).sum_bytes, 4096);
+        assert_eq!(layout(50 << 30, 1 << 20).sum_bytes, 4096);
+        assert_eq!(layout(1 << 40, 1 << 20).sum_bytes, 128 << 10);
         assert_eq!(layout(1 << 40, 1 << 20).check().unwrap().sums_in(0), 1 << 21);
-        assert_eq!(layout(1 << 50, 1 << 20).sum_bytes(), 1 << 20);
-        assert_eq!(layout(1 << 40, 12 << 10).sum_bytes(), 4096, "blocks are multiples of it");
+        assert_eq!(layout(1 << 50, 1 << 20).sum_bytes, 1 << 20);
+        assert_eq!(layout(1 << 40, 12 << 10).sum_bytes, 4096, "blocks are multiples of it");
+        let wide = |size| Layout::new(size, 1 << 20, 60, 4).sum_bytes;
+        assert_eq!((wide(1 << 20), wide(6 << 20)), (4096, 4096), "64 servers have a record each");
+    }
+
+    #[test]
+    fn a_record_that_does_not_say_it_has_checksums_of_4096_bytes() {
+        let said = |size| Layout { sum_bytes: 0, ..Layout::new(size, 1 << 20, 4, 1) };
+        assert_eq!(said(6 << 20).of_record().sum_bytes, 4096);
+        assert_eq!(said(1 << 40).of_record().sum_bytes, 128 << 10);
+        let other = Layout { sum_bytes: 2048, ..said(6 << 20) };
+        assert_eq!(other.of_record(), other);
     }
 
     #[test]
     fn impossible_layouts_are_refused() {
-        let layout = Layout { size: 1, block_bytes: 4096, data: 1, parity: 0 };
+        let layout = Layout::new(1, 4096, 1, 0);
         let error = |layout: Layout| layout.check().unwrap_err().to_string();
         assert_eq!(layout.check(), Ok(layout));
         assert!(error(Layout { size: u64::MAX, ..layout }).starts_with("size: expected at most"));
         assert!(error(Layout { block_bytes: 0, ..layout }).starts_with("block_bytes"));
         assert!(error(Layout { block_bytes: 5000, ..layout }).starts_with("block_bytes"));
         assert!(error(Layout { block_bytes: 1 << 40, ..layout }).starts_with("block_bytes"));
+        assert!(error(Layout { sum_bytes: 0, ..layout }).starts_with("sum_bytes"));
+        assert!(error(Layout { sum_bytes: 8192, ..layout }).starts_with("sum_bytes"));
+        let large = Layout { size: 1 << 50, ..layout };
+        assert!(error(large).starts_with("size: expected fewer with blocks of 4096"));
         assert!(error(Layout { data: 0, ..layout }).starts_with("data"));
         assert!(error(Layout { data: 60, parity: 5, ..layout }).starts_with("parity"));
         assert!(error(Layout { parity: u32::MAX, ..layout }).starts_with("parity"));

@@ -34,6 +34,7 @@ mod striped_source;
 mod striped_store;
 mod sums;
 mod upkeep;
+mod window;
 
 use std::sync::Arc;
 use swathe_store_api::{Store, StoreSettings, Stores};

@@ -67,6 +67,10 @@ fn part_of(path: &str) -> Option<FileKind> {
     if object.is_empty() || object.ends_with('/') || !is_writer {
         return None;
     }
+    // "+5" is a number for Rust, and no name that is written.
+    if [number, size, part].iter().any(|text| !text.bytes().all(|byte| byte.is_ascii_digit())) {
+        return None;
+    }
     let generation = Generation { number: number.parse().ok()?, writer: writer.to_string() };
     let (size, part) = (size.parse().ok()?, part.parse().ok()?);
     Some(FileKind::Part { path: object.to_string(), generation, size, part })
@@ -86,7 +90,15 @@ mod tests {
                 FileKind::Part { path: object, generation: generation.clone(), size: 9, part: 2 };
             assert_eq!(kind_of(&part_path(path, &generation, 9, 2)), part);
         }
-        for path in ["a.fits", "", ".stripe", "d/.stripe", "a.stripe.3-9f.7", "a.stripe.3-9x.7.1"] {
+        for path in [
+            "a.fits",
+            "",
+            ".stripe",
+            "d/.stripe",
+            "a.stripe.3-9f.7",
+            "a.stripe.3-9x.7.1",
+            "a.stripe.+3-9f.7.1",
+        ] {
             assert_eq!(kind_of(path), FileKind::Other, "{path}");
         }
     }

@@ -1,10 +1,9 @@
 //! A part of an open object: opened when it is first read.
 
-use crate::ask::{Ask, plan_asks};
+use crate::ask::{Ask, PartCosts};
 use crate::record::PartEntry;
 use crate::server::Server;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::Plan;
 use swathe_store_api::{Source, StoreError, Traffic, Version};
 
 /// A part, and what is known of it.
@@ -14,6 +13,8 @@ pub(crate) struct Part {
     version: Option<Version>,
     /// The server that it was written to, else those that it may have been moved to.
     servers: Vec<Arc<Server>>,
+    /// The one of these that had it when it was last opened.
+    place: Mutex<Option<Arc<Server>>>,
     state: Mutex<State>,
 }
 
@@ -38,11 +39,26 @@ impl Part {
             let (size, tag) = version.split_once(' ')?;
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
         });
-        Part { path, size, version, servers, state: Mutex::new(State::Closed) }
+        Part {
+            path,
+            size,
+            version,
+            servers,
+            place: Mutex::default(),
+            state: Mutex::new(State::Closed),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server that has it, once it was opened; before that those it may be on.
+    fn places(&self) -> Vec<Arc<Server>> {
+        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(server) => vec![server.clone()],
+            None => self.servers.clone(),
+        }
     }
 
     /// Whether it may be read: it is not lost, and its server did not just fail.
@@ -54,7 +70,7 @@ impl Part {
     }
 
     fn is_silent(&self) -> bool {
-        self.servers.iter().all(|server| server.is_silent())
+        self.places().iter().all(|server| server.is_silent())
     }
 
     /// Why it is lost.
@@ -76,9 +92,10 @@ impl Part {
         }
     }
 
-    /// The names of the servers it may be on.
+    /// The name of the server that has it; before it is opened, those of all that it may be on.
     pub(crate) fn server_names(&self) -> String {
-        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let places = self.places();
+        let names: Vec<&str> = places.iter().map(|server| server.name.as_str()).collect();
         names.join(" ")
     }
 
@@ -89,27 +106,22 @@ impl Part {
 
     /// Whether it is on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.servers.iter().all(|server| server.store().is_local())
+        self.places().iter().all(|server| server.store().is_local())
     }
 
-    /// The plan for some of its bytes, by what is known of its server now.
-    pub(crate) fn plan(&self, asks: &[Ask]) -> Plan {
+    /// Seconds to read some of its bytes, roughly, by what is known of its server now.
+    pub(crate) fn estimate_s(&self, asks: &[Ask]) -> f64 {
         if let State::Open { source, .. } = &*self.lock() {
-            let costs = source.costs().with_factors(source.factors());
-            return plan_asks(asks, &costs, source.connections());
+            return PartCosts::of_source(&**source).estimate_s(asks);
         }
-        match self.servers.first() {
-            Some(server) => {
-                let store = server.store();
-                plan_asks(asks, &store.settings().costs, store.connections())
-            }
-            None => Plan::default(),
-        }
+        let places = self.places();
+        let store = places.first().map(|server| server.store());
+        store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
     }
 
     /// Remember that its server failed a moment ago.
     pub(crate) fn note_failure(&self) {
-        self.servers.iter().for_each(|server| server.note_failure());
+        self.places().iter().for_each(|server| server.note_failure());
     }
 
     /// From now on it is not read.
@@ -146,6 +158,8 @@ impl Part {
         for server in &self.servers {
             match server.open(&self.path) {
                 Ok(source) if source.len() == self.size => {
+                    *self.place.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(server.clone());
                     *self.lock() = State::Open { source: source.clone(), is_assumed: false };
                     return Ok(source);
                 }
@@ -154,7 +168,11 @@ impl Part {
                     let expected = format!("{} bytes", self.size);
                     last = Some(StoreError::Differs { url, expected, found });
                 }
-                Err(error) => last = last.or(Some(error)),
+                // It may be on the server that does not answer.
+                Err(error) => {
+                    let is_absence = matches!(last, None | Some(StoreError::NotFound { .. }));
+                    last = if is_absence { Some(error) } else { last };
+                }
             }
         }
         Err(last
@@ -180,5 +198,73 @@ impl Part {
             State::Open { source, .. } => Some(source.clone()),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reports::PieceState;
+    use crate::server::Server;
+    use crate::striped_store::StripedStore;
+    use crate::testing::{TestStripe, bytes_of, flip, with_settings};
+    use crate::upkeep::Upkeep;
+    use std::sync::Arc;
+    use swathe_store_api::{Store, StoreSettings};
+    use swathe_trace::testing::record_trace;
+
+    /// The same folders as servers of other names.
+    fn rename_servers(stripe: &mut TestStripe) {
+        let rename = |(number, server): (usize, &Arc<Server>)| {
+            let settings = server.store().settings().clone();
+            let settings = StoreSettings { name: format!("ng{number}"), ..settings };
+            Arc::new(Server::new(with_settings(stripe, number, settings), ""))
+        };
+        let servers = stripe.store.servers.iter().enumerate().map(rename).collect();
+        stripe.store = StripedStore::of_servers(stripe.store.settings().clone(), servers);
+    }
+
+    #[test]
+    fn damage_of_a_part_that_was_moved_names_the_server_that_has_it() {
+        let mut stripe = TestStripe::new(3, 1, false);
+        let bytes = bytes_of(100_000, 4);
+        stripe.put("a", &bytes, false).expect("written");
+        rename_servers(&mut stripe);
+        flip(&stripe.part(1), 5000);
+        let events = record_trace(stripe.folder.path(), || {
+            assert!(stripe.get("a").expect("read") == bytes);
+        });
+        let damages: Vec<&str> =
+            events.lines().filter(|line| line.contains("STRIPE_DAMAGE")).collect();
+        assert!(!damages.is_empty(), "{events}");
+        assert!(damages.iter().all(|line| line.contains(" SERVER=ng1: ")), "{damages:?}");
+        let notes = {
+            let source = stripe.open("a").expect("open");
+            source.read_exact_at(0, &mut vec![0; bytes.len()]).expect("read");
+            source.take_notes()
+        };
+        assert!(notes.iter().any(|note| note.contains(" on ng1:")), "{notes:?}");
+        let report = Upkeep(stripe.store).check(&TestStripe::url("a"), true).expect("checked");
+        let parts: Vec<_> =
+            report.parts.iter().map(|part| (part.server.as_str(), part.state)).collect();
+        let (whole, damaged) = (PieceState::Whole, PieceState::Damaged);
+        assert_eq!(parts, [("ng0:", whole), ("ng1:", damaged), ("ng2:", whole)]);
+    }
+
+    #[test]
+    fn a_failure_of_a_part_that_was_moved_is_not_one_of_other_servers() {
+        let mut stripe = TestStripe::new(3, 1, true);
+        let bytes = bytes_of(100_000, 4);
+        stripe.put("a", &bytes, false).expect("written");
+        rename_servers(&mut stripe);
+        let source = stripe.open("a").expect("open");
+        let mut first = vec![0; bytes.len()];
+        source.read_exact_at(0, &mut first).expect("read");
+        stripe.kill(2, true);
+        let mut again = vec![0; bytes.len()];
+        source.read_exact_at(0, &mut again).expect("rebuilt");
+        assert!(first == bytes && again == bytes);
+        let servers = stripe.store.servers.iter();
+        let silent: Vec<bool> = servers.map(|server| server.is_silent()).collect();
+        assert_eq!(silent, [false, false, true]);
     }
 }

@@ -1,6 +1,6 @@
 //! Ranges of one part on their way.
 
-use crate::ask::{Ask, plan_asks};
+use crate::ask::{Ask, PartCosts};
 use crate::object::Object;
 use crate::read_events::{StageEvents, in_part};
 use bytes::Bytes;
@@ -22,6 +22,8 @@ const LATE_LEAST: Duration = Duration::from_millis(20);
 const TIMEOUT: f64 = 10.0;
 /// but not before this time.
 const TIMEOUT_LEAST: Duration = Duration::from_secs(3);
+/// Block servers tell of damage in blocks of this many bytes.
+pub(crate) const DAMAGE_BYTES: u64 = 4096;
 /// No prediction is longer.
 const LONGEST_S: f64 = 1e6;
 /// What opening a part and planning its read are reckoned to take.
@@ -127,6 +129,14 @@ impl PartFetch {
         None
     }
 
+    /// What was asked for in the block that a damaged byte of the part is in.
+    pub(crate) fn ask_of(&self, byte: u64) -> Option<&Ask> {
+        let start = byte / DAMAGE_BYTES * DAMAGE_BYTES;
+        let block = start..start.saturating_add(DAMAGE_BYTES);
+        let mut asks = self.asks.iter();
+        asks.find(|ask| ask.in_part.start < block.end && block.start < ask.in_part.end)
+    }
+
     /// The bytes of a range of the part, if they came.
     pub(crate) fn bytes_of(&self, range: &Range<u64>) -> Option<Bytes> {
         let count = self.pieces.len();
@@ -195,8 +205,8 @@ fn read(
     report: &dyn Fn(Message) -> bool,
 ) -> Result<u64, StoreError> {
     let source = object.parts[part as usize].open()?;
-    let costs = source.costs().with_factors(source.factors());
-    let (plan, latency_s) = (plan_asks(asks, &costs, source.connections()), costs.latency_s());
+    let costs = PartCosts::of_source(&*source);
+    let (plan, latency_s) = (costs.plan(asks), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {

@@ -3,9 +3,9 @@
 //!
 //! A record lies beside each part, and each has all of it. So any one is enough to read the object,
 //! without a catalogue. It is a line of text, the length of the header (4 bytes, little-endian), the
-//! header (JSON), its CRC-32, and the CRC-32 of each 4,096 bytes of each part (of more bytes for
-//! objects above about 50 GB). These are in groups of 16,384, each followed by a CRC-32 of its own,
-//! so that a part of them can be read alone.
+//! header (JSON), its CRC-32, and the CRC-32 of each 512 to 4,096 bytes of each part (of more bytes for
+//! objects above about 50 GB; the header says it). These are in groups of 16,384, each followed by a
+//! CRC-32 of its own, so that a part of them can be read alone.
 //!
 //! A record of a removal has an odd number of bytes, any other an even one: the header is padded with
 //! a space. So a listing tells which records are to be read.
@@ -165,7 +165,7 @@ impl Header {
     }
 
     fn check(self) -> Result<Header, RecordError> {
-        let layout = self.layout.check();
+        let layout = self.layout.of_record().check();
         let layout = layout.map_err(|error| RecordError {
             expected: format!("{} {}", error.name, error.expected),
             found: error.found.to_string(),
@@ -181,7 +181,7 @@ impl Header {
         {
             return wrong("a writer of hexadecimal digits", format!("{writer:?}"));
         }
-        Ok(self)
+        Ok(Header { layout, ..self })
     }
 
     /// How many checksums the record has.
@@ -194,18 +194,23 @@ impl Header {
 
     /// Bytes of the checksums.
     pub(crate) fn sums_bytes(&self) -> u64 {
-        self.sum_count() * 4 + self.sum_count().div_ceil(GROUP) * 4
+        self.sum_count() * 4 + self.groups() * 4
     }
 
     /// Number of the checksum of the bytes at an offset of a part, among those of all parts.
     pub(crate) fn sum_number(&self, part: u32, offset: u64) -> u64 {
         let before: u64 = (0..part).map(|before| self.layout.sums_in(before)).sum();
-        before + offset / self.layout.sum_bytes()
+        before + offset / self.layout.sum_bytes
     }
 
     /// The group of a checksum, and its place in that.
     pub(crate) fn group_of(number: u64) -> (u64, usize) {
         (number / GROUP, (number % GROUP) as usize)
+    }
+
+    /// Groups of checksums.
+    pub(crate) fn groups(&self) -> u64 {
+        self.sum_count().div_ceil(GROUP)
     }
 
     /// The bytes of a group, after the header.
@@ -214,19 +219,6 @@ impl Header {
         let count = (self.sum_count() - (group * GROUP).min(self.sum_count())).min(GROUP);
         start..start + if count == 0 { 0 } else { 4 * count + 4 }
     }
-}
-
-/// Check all groups of checksums of a record; the first damaged group is the error.
-pub(crate) fn check_groups(record: &[u8]) -> Result<(), RecordError> {
-    let Ok((header, start)) = Header::decode(record)? else {
-        return wrong("a header", format!("{} bytes", record.len()));
-    };
-    for group in 0..header.sum_count().div_ceil(GROUP) {
-        let range = header.group_range(group);
-        let bytes = record.get((start + range.start) as usize..(start + range.end) as usize);
-        decode_group(bytes.unwrap_or_default())?;
-    }
-    Ok(())
 }
 
 /// The checksums of a group, from its bytes.
@@ -248,7 +240,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn header(size: u64) -> Header {
-        let layout = Layout { size, block_bytes: 8192, data: 2, parity: 1 };
+        let layout = Layout::new(size, 8192, 2, 1);
         let generation = Generation { number: 7, writer: "00ff".into() };
         let entry = |server: &str| PartEntry {
             server: server.into(),
@@ -277,7 +269,7 @@ mod tests {
             assert!(is_odd(removal.len() as u64));
             for (part, sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate().step_by(997) {
-                    let number = read.sum_number(part as u32, at as u64 * read.layout.sum_bytes());
+                    let number = read.sum_number(part as u32, at as u64 * read.layout.sum_bytes);
                     let (group, within) = Header::group_of(number);
                     let range = read.group_range(group);
                     let bytes =
@@ -286,6 +278,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_record_that_does_not_say_what_its_checksums_are_of_is_read() {
+        let new = header(400_000);
+        assert_eq!(new.layout.sum_bytes, 512);
+        let mut json = serde_json::to_value(&new).unwrap();
+        json.as_object_mut().unwrap().remove("sum_bytes").unwrap();
+        let old: Header = serde_json::from_value(json).unwrap();
+        assert_eq!(old.check().unwrap().layout, Layout { sum_bytes: 4096, ..new.layout });
     }
 
     #[test]

@@ -3,18 +3,21 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, ask_enough, numbered};
+use crate::answers::{Grace, ask_enough, with_numbers};
 use crate::layout::Layout;
 use crate::names::record_path;
-use crate::record::{Generation, HEADER_BYTES, Header};
+use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::{NO_ANSWER, Server};
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_store_api::{Source, StoreError};
 
 /// Bytes of a record that are read at first, if its opening brought none.
 const FIRST_BYTES: u64 = 16 << 10;
+/// Groups of checksums that are read at once, if all are.
+const GROUPS_AT_ONCE: u64 = 16;
 /// A reader does not wait for a late server.
 const READ_GRACE: Duration = Duration::from_millis(50);
 const READ: Grace = Grace { least: READ_GRACE, least_after_failure: READ_GRACE, ends: false };
@@ -34,6 +37,88 @@ pub(crate) struct Record {
     /// Its first bytes.
     pub(crate) head: Bytes,
     pub(crate) source: Arc<dyn Source>,
+}
+
+impl Record {
+    /// Some bytes after the header.
+    fn read(&self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        let range = self.start + range.start..self.start + range.end;
+        if range.end <= self.head.len() as u64 {
+            return Ok(self.head.slice(range.start as usize..range.end as usize));
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.source.read_exact_at(range.start, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    fn differs(&self, error: RecordError) -> StoreError {
+        let url = self.source.url().to_string();
+        StoreError::Differs { url, expected: error.expected, found: error.found }
+    }
+
+    /// The checksums of a group.
+    ///
+    /// # Errors
+    /// [`StoreError::Differs`] if they are not what was written.
+    pub(crate) fn group(&self, number: u64) -> Result<Vec<u32>, StoreError> {
+        let bytes = self.read(&self.header.group_range(number))?;
+        decode_group(&bytes).map_err(|error| self.differs(error))
+    }
+
+    /// Read all groups, and give each, with its bytes, to `take`.
+    ///
+    /// # Errors
+    /// Of reading, and those of `take`.
+    fn each_group(
+        &self,
+        mut take: impl FnMut(u64, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let count = self.header.groups();
+        for first in (0..count).step_by(GROUPS_AT_ONCE as usize) {
+            let numbers = first..(first + GROUPS_AT_ONCE).min(count);
+            let start = self.header.group_range(first).start;
+            let bytes = self.read(&(start..self.header.group_range(numbers.end - 1).end))?;
+            for number in numbers {
+                let range = self.header.group_range(number);
+                take(number, &bytes[(range.start - start) as usize..(range.end - start) as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Read all checksums.
+    ///
+    /// # Errors
+    /// [`StoreError::Differs`] if some are not what was written.
+    pub(crate) fn check_groups(&self) -> Result<(), StoreError> {
+        self.each_group(|_, bytes| match decode_group(bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.differs(error)),
+        })
+    }
+}
+
+/// The bytes of a record, each group of checksums from the first of the records that has it as it
+/// was written. All records are of one version.
+///
+/// # Errors
+/// [`StoreError::Differs`] if no record has some group.
+pub(crate) fn sound_bytes(records: &[&Record]) -> Result<Vec<u8>, StoreError> {
+    let no_record = || StoreError::NotFound { url: String::new(), why: ": no record".into() };
+    let first = records.first().ok_or_else(no_record)?;
+    let mut all = first.head[..first.start as usize].to_vec();
+    first.each_group(|number, bytes| {
+        let Err(damage) = decode_group(bytes) else {
+            all.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let range = first.header.group_range(number);
+        let mut others = records[1..].iter().filter_map(|record| record.read(&range).ok());
+        let sound = others.find(|bytes| decode_group(bytes).is_ok());
+        all.extend_from_slice(&sound.ok_or_else(|| first.differs(damage))?);
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// What a server says of an object.
@@ -121,16 +206,16 @@ impl Records {
                 let good = answers.iter().flatten().filter(|answer| answer.says_what_it_has());
                 good.count() > spare
             };
-            let answers = ask_enough(&numbered(servers), count, ALL, is_enough, work);
+            let answers = ask_enough(&with_numbers(servers), count, ALL, is_enough, work);
             return Records { answers };
         }
         let (silent, others): (Vec<_>, Vec<_>) =
-            numbered(servers).into_iter().partition(|(_, server)| server.is_silent());
-        let asked = if silent.len() > spare { numbered(servers) } else { others };
+            with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
+        let first = if silent.len() > spare { with_numbers(servers) } else { others };
         let is_enough = |answers: &[Option<Answer>]| {
             answers.iter().filter(|answer| answer.is_none()).count() <= spare
         };
-        Records { answers: ask_enough(&asked, count, READ, is_enough, work) }
+        Records { answers: ask_enough(&first, count, READ, is_enough, work) }
     }
 
     /// The records that can be read.

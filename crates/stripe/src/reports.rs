@@ -28,7 +28,8 @@ pub struct PieceReport {
     pub state: PieceState,
     /// Why, if it is not whole.
     pub why: Option<String>,
-    /// Numbers of the blocks of 4,096 bytes that differ, up to 100.
+    /// The bytes at which blocks that differ begin, up to 100. A block is what a checksum is of:
+    /// 512 bytes to 1 MiB; `why` says it.
     pub damaged_blocks: Vec<u64>,
 }
 

@@ -149,18 +149,22 @@ mod tests {
 
     #[test]
     fn what_is_needed_is_whole_blocks_of_checksums() {
-        let layout = Layout { size: 30_000, block_bytes: 8192, data: 2, parity: 1 };
+        let layout = Layout::new(30_000, 8192, 2, 1);
         let ranges = ShardRanges::of(layout, &[100..200, 300..400, 8000..8300, 29_990..30_000]);
         let all: Vec<_> = ranges.iter().map(|(id, ranges)| (id, ranges.to_vec())).collect();
         assert_eq!(
             all,
-            [((0, 0), vec![0..8192]), ((0, 1), vec![0..4096]), ((1, 1), vec![4096..5424]),]
+            [
+                ((0, 0), vec![0..512, 7680..8192]),
+                ((0, 1), vec![0..512]),
+                ((1, 1), vec![5120..5424]),
+            ]
         );
     }
 
     #[test]
     fn lost_bytes_follow_from_others() {
-        let layout = Layout { size: 20_000, block_bytes: 8192, data: 2, parity: 1 };
+        let layout = Layout::new(20_000, 8192, 2, 1);
         let parity = Parity::new(2, 1);
         let object: Vec<u8> = (0..20_000u32).map(|at| (at * 7) as u8).collect();
         // The last row: 3,616 bytes in the first shard, none in the second.

@@ -32,7 +32,7 @@ pub(crate) struct StripedSink {
     last: Option<(Generation, Layout)>,
     parity: Parity,
     parts: Vec<PartWriter>,
-    /// CRC-32 of each 4,096 bytes of each part.
+    /// Checksums of each part.
     sums: Vec<Vec<u32>>,
     row: u64,
     waiting: BytesMut,
@@ -116,7 +116,7 @@ impl StripedSink {
         for (shard, bytes) in shards.into_iter().enumerate() {
             let part = layout.part_of(number, shard as u32) as usize;
             if !bytes.is_empty() {
-                let chunks = bytes.chunks(layout.sum_bytes() as usize);
+                let chunks = bytes.chunks(layout.sum_bytes as usize);
                 self.sums[part].extend(chunks.map(crc32fast::hash));
                 self.parts[part].write(bytes);
             }

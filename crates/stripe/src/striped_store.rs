@@ -10,7 +10,7 @@ use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
-use crate::server_places::{let_new_folders_be_made, refuse_same_places};
+use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_room::StripedRoom;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
@@ -68,7 +68,7 @@ impl StripedStore {
     fn layout(&self, url: &str, size: u64) -> Result<Layout, StoreError> {
         let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
         let layout = self.layout.clone().map_err(refuse)?;
-        Layout { size, ..layout }.check().map_err(|error| refuse(error.to_string()))
+        layout.with_size(size).check().map_err(|error| refuse(error.to_string()))
     }
 
     /// The path of an object in the store.
@@ -105,7 +105,7 @@ impl StripedStore {
             let is_apart = refuse_same_places(&self.servers, url)?;
             self.is_apart.store(is_apart, Ordering::Relaxed);
         }
-        let_new_folders_be_made(&self.servers);
+        allow_new_folders(&self.servers);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ fn layout_of(settings: &StoreSettings, servers: usize) -> Result<Layout, String>
         ));
     }
     let data = servers as u32 - parity as u32;
-    let layout = Layout { size: 0, block_bytes, data, parity: parity as u32 };
+    let layout = Layout::new(0, block_bytes, data, parity as u32);
     layout.check().map_err(|error| error.to_string())
 }
 
@@ -244,7 +244,7 @@ impl Store for StripedStore {
         let records = Records::read(&self.servers, path, true);
         let last = records.current(&self.servers, object.url)?.header.clone();
         let generation = Generation::after(Some(&last.generation));
-        let layout = Layout { size: 0, ..last.layout };
+        let layout = last.layout.with_size(0);
         let code = code_name(layout.parity).to_string();
         let parts = last.parts.iter().map(|part| PartEntry { version: None, ..part.clone() });
         let header = Header {

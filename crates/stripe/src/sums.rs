@@ -1,10 +1,9 @@
 //! The checksums of an object's parts: read from its records when they are needed, kept in memory
 //! while they are few.
 
-use crate::record::{Header, decode_group};
+use crate::record::Header;
 use crate::records::Record;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe_store_api::StoreError;
 
@@ -32,7 +31,7 @@ impl Sums {
         bytes: &[u8],
     ) -> Result<Option<u64>, StoreError> {
         let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
-        let step = header.layout.sum_bytes() as usize;
+        let step = header.layout.sum_bytes as usize;
         let numbers = header.sum_number(part, start)..;
         for ((at, block), number) in (start..).step_by(step).zip(bytes.chunks(step)).zip(numbers) {
             let (number, within) = Header::group_of(number);
@@ -54,9 +53,7 @@ impl Sums {
         }
         let mut last = None;
         for record in &self.records {
-            let range = header.group_range(number);
-            let range = record.start + range.start..record.start + range.end;
-            match read(record, &range) {
+            match record.group(number) {
                 Ok(sums) => {
                     let sums = Arc::new(sums);
                     let mut groups = lock();
@@ -74,19 +71,4 @@ impl Sums {
             why: ": no record".into(),
         }))
     }
-}
-
-fn read(record: &Record, range: &Range<u64>) -> Result<Vec<u32>, StoreError> {
-    let differs = |error: crate::record::RecordError| StoreError::Differs {
-        url: record.source.url().to_string(),
-        expected: error.expected,
-        found: error.found,
-    };
-    let (start, end) = (range.start as usize, range.end as usize);
-    if let Some(bytes) = record.head.get(start..end) {
-        return decode_group(bytes).map_err(differs);
-    }
-    let mut bytes = vec![0; end - start];
-    record.source.read_exact_at(range.start, &mut bytes)?;
-    decode_group(&bytes).map_err(differs)
 }

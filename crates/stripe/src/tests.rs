@@ -1,5 +1,6 @@
 //! Objects of a striped store, with what may happen to its servers.
 
+use crate::layout::Layout;
 use crate::reports::PieceState;
 use crate::testing::{BLOCK, TestStripe, bytes_of, flip};
 use crate::upkeep::Upkeep;
@@ -351,7 +352,9 @@ fn what_is_lost_or_damaged_is_found_and_rebuilt() {
         assert_eq!(report.records[0].state, PieceState::Missing);
         if parity > 1 {
             assert_eq!(report.parts[1].state, PieceState::Damaged);
-            assert_eq!(report.parts[1].damaged_blocks, [70_000 / 4096]);
+            let layout = Layout::new(500_000, BLOCK, servers as u32 - parity, parity);
+            let block = 70_000 / layout.sum_bytes * layout.sum_bytes;
+            assert_eq!(report.parts[1].damaged_blocks, [block]);
         }
         let quick = upkeep.check(&url, false).expect("checked");
         assert_eq!(quick.parts.iter().filter(|part| part.state != PieceState::Whole).count(), 1);

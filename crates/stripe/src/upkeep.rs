@@ -3,24 +3,28 @@
 use crate::layout::Layout;
 use crate::names::{part_path, record_path};
 use crate::object::Object;
+use crate::part_fetch::DAMAGE_BYTES;
 use crate::part_writer::PartWriter;
-use crate::record::check_groups;
-use crate::records::{Answer, Record, Records, read_record};
+use crate::records::{Answer, Records, read_record, sound_bytes};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
 use crate::server::{NO_ANSWER, Server};
 use crate::shards::ShardRanges;
-use crate::striped_read::Window;
 use crate::striped_store::StripedStore;
+use crate::window::Window;
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use swathe_store_api::{Interrupt, StoreError};
+use swathe_store_api::{Interrupt, Source, StoreError};
 use swathe_trace::Scope;
 
 /// Bytes of a part that are read at a time.
 const READ_BYTES: u64 = 4 << 20;
+/// Reads of a part that are planned at a time.
+const READS: u64 = 64;
+/// A part with more damages that its server tells of is not read further.
+const MOST_DAMAGES: u32 = 1000;
 /// Shard bytes that are rebuilt at a time.
 const REBUILD_BYTES: u64 = 16 << 20;
 /// Damaged blocks that a report names.
@@ -54,22 +58,20 @@ impl Upkeep {
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
-        let mut parts = Vec::new();
-        let mut losses: BTreeMap<u64, u32> = BTreeMap::new();
+        let (mut parts, mut lost_parts, mut losses) = (Vec::new(), 0, BTreeMap::new());
         for (report, blocks) in check_parts(&object, deep)? {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !blocks.is_empty() => {
-                    let rows: HashSet<u64> = blocks
-                        .iter()
-                        .map(|at| at * layout.sum_bytes() / layout.block_bytes)
-                        .collect();
-                    rows.into_iter().for_each(|row| *losses.entry(row).or_default() += 1);
+                    let row_of = |at| at * layout.sum_bytes / layout.block_bytes;
+                    let rows: BTreeSet<u64> = blocks.into_iter().map(row_of).collect();
+                    rows.into_iter().for_each(|row| *losses.entry(row).or_insert(0) += 1);
                 }
-                _ => (0..layout.rows()).for_each(|row| *losses.entry(row).or_default() += 1),
+                _ => lost_parts += 1,
             }
             parts.push(report);
         }
+        let most_losses = lost_parts + losses.into_values().max().unwrap_or(0);
         Ok(ObjectReport {
             path: object.header.path.clone(),
             size,
@@ -79,8 +81,8 @@ impl Upkeep {
             data: layout.data,
             parity: layout.parity,
             parts,
-            records: record_reports(self.servers(), &records, &object),
-            is_readable: losses.values().all(|&count| count <= layout.parity),
+            records: record_reports(self.servers(), &records, &object, deep),
+            is_readable: most_losses <= layout.parity,
         })
     }
 
@@ -105,7 +107,7 @@ impl Upkeep {
                 _ => bad.push(number),
             }
         }
-        for &number in &bad {
+        for number in bad.clone() {
             let Some(server) = self.place_of(&object, number) else {
                 let (server, why) = (
                     object.header.parts[number as usize].server.clone(),
@@ -119,6 +121,10 @@ impl Upkeep {
                     report.bytes_read += read;
                     report.written_bytes += count;
                     report.rebuilt_parts.push(server.name.clone());
+                    // From now on the others may be rebuilt from it.
+                    if object.parts[number as usize].open_anew().is_ok() {
+                        bad.retain(|&other| other != number);
+                    }
                 }
                 Err(error) => {
                     let (server, why) = (server.name.clone(), error.to_string());
@@ -126,7 +132,7 @@ impl Upkeep {
                 }
             }
         }
-        self.repair_records(&records, &object, &mut report)?;
+        self.repair_records(&records, &object, deep, &mut report)?;
         Ok(report)
     }
 
@@ -159,12 +165,14 @@ impl Upkeep {
         &self,
         records: &Records,
         object: &Object,
+        deep: bool,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
         let path = &object.header.path;
-        let same = records.records().filter(|record| record.header == object.header);
-        let Some(bytes) = same.filter_map(sound_bytes).next() else { return Ok(()) };
-        let reports = record_reports(self.servers(), records, object);
+        let same: Vec<_> =
+            records.records().filter(|record| record.header == object.header).collect();
+        let reports = record_reports(self.servers(), records, object, deep);
+        let mut sound = None;
         for (server, state) in self.servers().iter().zip(reports) {
             match state.state {
                 PieceState::Whole => continue,
@@ -181,7 +189,11 @@ impl Upkeep {
                 let (url, version) = (object.url.clone(), object.version.to_string());
                 return Err(StoreError::Changed { url, version });
             }
-            match server.put(&record_path(path), &bytes) {
+            let bytes = match &sound {
+                Some(bytes) => bytes,
+                None => sound.insert(Bytes::from(sound_bytes(&same)?)),
+            };
+            match server.put(&record_path(path), bytes) {
                 Ok(()) => {
                     report.rebuilt_records.push(server.name.clone());
                     report.written_bytes += bytes.len() as u64;
@@ -202,18 +214,12 @@ impl Upkeep {
     }
 }
 
-/// The bytes of a record, if all of its checksums are what was written.
-fn sound_bytes(record: &Record) -> Option<Bytes> {
-    let mut bytes = vec![0; record.source.len() as usize];
-    record.source.read_exact_at(0, &mut bytes).ok()?;
-    check_groups(&bytes).ok()?;
-    Some(bytes.into())
-}
-
 fn state_of(error: &StoreError) -> PieceState {
     match error {
         StoreError::NotFound { .. } => PieceState::Missing,
-        StoreError::Differs { .. } | StoreError::ShortRead { .. } => PieceState::Damaged,
+        StoreError::Differs { .. } | StoreError::ShortRead { .. } | StoreError::Damaged { .. } => {
+            PieceState::Damaged
+        }
         _ => PieceState::Unreachable,
     }
 }
@@ -262,54 +268,109 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
             return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
         }
     };
-    let mut blocks = Vec::new();
-    let sum_bytes = object.layout().sum_bytes();
-    let step = sum_bytes as usize;
-    if deep {
-        let size = object.layout().part_bytes(number);
-        let ranges: Vec<_> = (0..size.div_ceil(READ_BYTES))
-            .map(|at| at * READ_BYTES..((at + 1) * READ_BYTES).min(size))
-            .collect();
-        for (range, bytes) in ranges.clone().into_iter().zip(source.fetch(ranges, 2)) {
-            let bytes = match bytes {
-                Ok(bytes) => bytes,
-                Err(error @ StoreError::Interrupted { .. }) => return Err(error),
-                Err(error) => {
-                    return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
-                }
-            };
-            for (at, block) in (range.start..).step_by(step).zip(bytes.chunks(step)) {
-                if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
-                    blocks.push(at / sum_bytes);
-                }
-            }
-        }
+    let (mut blocks, sum_bytes) = (Vec::new(), object.layout().sum_bytes);
+    if deep && let Some(error) = read_part(object, number, &*source, &mut blocks)? {
+        return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
     }
     if blocks.is_empty() {
         return Ok((report(PieceState::Whole, None), blocks));
     }
     let why = format!("{} blocks of {sum_bytes} bytes are not what was written", blocks.len());
-    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).copied().collect();
+    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).map(|at| at * sum_bytes).collect();
     let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
     Ok((report, blocks))
 }
 
-fn record_reports(servers: &[Arc<Server>], records: &Records, object: &Object) -> Vec<PieceReport> {
+/// Read a part, and add the numbers of its damaged blocks. The error that ended the reading, unless
+/// it was interrupted.
+fn read_part(
+    object: &Object,
+    number: u32,
+    source: &dyn Source,
+    blocks: &mut Vec<u64>,
+) -> Result<Option<StoreError>, StoreError> {
+    let (size, sum_bytes) = (object.layout().part_bytes(number), object.layout().sum_bytes);
+    let (mut start, mut damages) = (0, 0);
+    while start < size {
+        let ranges: Vec<_> = (0..READS)
+            .map(|at| start + at * READ_BYTES)
+            .take_while(|&at| at < size)
+            .map(|at| at..(at + READ_BYTES).min(size))
+            .collect();
+        for bytes in source.fetch(ranges, 2) {
+            match bytes {
+                Ok(bytes) => {
+                    check_blocks(object, number, start, &bytes, blocks)?;
+                    start += bytes.len() as u64;
+                }
+                Err(error @ StoreError::Interrupted { .. }) => return Err(error),
+                // The server says which block it is. Up to it and after it are others.
+                Err(StoreError::Damaged { byte, .. })
+                    if (start..size).contains(&byte) && damages < MOST_DAMAGES =>
+                {
+                    damages += 1;
+                    let block = byte / DAMAGE_BYTES * DAMAGE_BYTES;
+                    if block > start {
+                        let mut before = vec![0; (block - start) as usize];
+                        if let Err(error) = source.read_exact_at(start, &mut before) {
+                            return Ok(Some(error));
+                        }
+                        check_blocks(object, number, start, &before, blocks)?;
+                    }
+                    let end = (block + DAMAGE_BYTES).min(size);
+                    blocks.extend(block.max(start) / sum_bytes..end.div_ceil(sum_bytes));
+                    start = end;
+                }
+                Err(error) => return Ok(Some(error)),
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Add the numbers of the blocks that are not what was written, of bytes from `start` of a part.
+fn check_blocks(
+    object: &Object,
+    number: u32,
+    start: u64,
+    bytes: &[u8],
+    blocks: &mut Vec<u64>,
+) -> Result<(), StoreError> {
+    let step = object.layout().sum_bytes;
+    for (at, block) in (start..).step_by(step as usize).zip(bytes.chunks(step as usize)) {
+        if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
+            blocks.push(at / step);
+        }
+    }
+    Ok(())
+}
+
+/// What was found of the records of an object; with `deep`, all of their checksums are read.
+fn record_reports(
+    servers: &[Arc<Server>],
+    records: &Records,
+    object: &Object,
+    deep: bool,
+) -> Vec<PieceReport> {
+    let state = |answer: &Option<Answer>| match answer {
+        Some(Answer::Record(record)) if record.header == object.header => {
+            match deep.then(|| record.check_groups()) {
+                Some(Err(error)) => (state_of(&error), Some(error.to_string())),
+                _ => (PieceState::Whole, None),
+            }
+        }
+        Some(Answer::Record(record)) => {
+            let why = format!("it is of version {}", record.header.generation);
+            (PieceState::Outdated, Some(why))
+        }
+        Some(Answer::Absent) => (PieceState::Missing, None),
+        Some(Answer::Damaged(why)) => (PieceState::Damaged, Some(why.clone())),
+        Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
+        None => (PieceState::Unreachable, None),
+    };
     let each = servers.iter().zip(&records.answers);
     each.map(|(server, answer)| {
-        let (state, why) = match answer {
-            Some(Answer::Record(record)) if record.header == object.header => {
-                (PieceState::Whole, None)
-            }
-            Some(Answer::Record(record)) => {
-                let why = format!("it is of version {}", record.header.generation);
-                (PieceState::Outdated, Some(why))
-            }
-            Some(Answer::Absent) => (PieceState::Missing, None),
-            Some(Answer::Damaged(why)) => (PieceState::Damaged, Some(why.clone())),
-            Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
-            None => (PieceState::Unreachable, None),
-        };
+        let (state, why) = state(answer);
         PieceReport { server: server.name.clone(), state, why, damaged_blocks: Vec::new() }
     })
     .collect()

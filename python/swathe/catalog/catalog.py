@@ -12,12 +12,14 @@ from swathe.catalog.outcomes import OutcomeRecords
 from swathe.catalog.profiles import MeasurementRecords
 from swathe.catalog.reservations import ReservationRecords
 from swathe.catalog.stores import Stores
+from swathe.catalog.stripe_work import StripeWorkRecords
 from swathe.catalog.tokens import Tokens
 from swathe.catalog.worker_replicas import WorkerReplicaRecords
 
 
 class Catalog(
     Stores,
+    StripeWorkRecords,
     MeasurementRecords,
     OutcomeRecords,
     Datasets,

@@ -27,8 +27,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from swathe.catalog.records.datasets import State
 from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
+from swathe.catalog.records.stripes import WorkKind
 
-REVISIONS = ("v0001", "v0002", "v0003")
+REVISIONS = ("v0001", "v0002", "v0003", "v0004")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -88,6 +89,25 @@ class StoreRow(Base):
     tier: Mapped[str] = mapped_column(String(10))
     options: Mapped[dict[str, Any]] = mapped_column(JSON)
     added_at: Mapped[datetime]
+
+
+class StripeWorkTable(Base):
+    """A repair or rebalance of a striped store that runs, or was stopped."""
+
+    __tablename__ = "stripe_work"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    store_id: Mapped[int] = mapped_column(ForeignKey("stores.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[WorkKind] = mapped_column(String(10))
+    place: Mapped[str] = mapped_column(Text)
+    host: Mapped[str] = mapped_column(String(255))
+    pid: Mapped[int] = mapped_column(BigInteger)
+    began_at: Mapped[datetime]
+    told_at: Mapped[datetime]
+    objects: Mapped[int] = mapped_column(BigInteger)
+    done: Mapped[int] = mapped_column(BigInteger)
+    failed: Mapped[int] = mapped_column(BigInteger)
+    written_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    is_stopped: Mapped[bool]
 
 
 class LinkRow(Base):

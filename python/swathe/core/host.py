@@ -19,6 +19,17 @@ def this_host() -> str:
     return platform.node() or "localhost"
 
 
+def has_process(pid: int) -> bool:
+    """Check whether this machine has a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def in_url(host: str) -> str:
     """Return a host as written in a URL: an IPv6 address gets brackets."""
     return f"[{host}]" if ":" in host else host

@@ -16,7 +16,7 @@ from swathe.catalog import Replica
 from swathe.core.errors import SwatheError
 from swathe.datasets.mirror_plan import FILE_TAG, THREADS
 from swathe.datasets.scan import SkippedObject
-from swathe.stores.objects import count_detour
+from swathe.stores.copies import count_detour
 from swathe.stores.registry import to_native
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from swathe.catalog.store_settings import Store
+    from swathe.stores.copies import CopyReport, copy_objects
     from swathe.stores.named_stores import MeasuredStore, add, list, remove, show
     from swathe.stores.objects import (
-        CopyReport,
         ObjectStatus,
-        copy_objects,
         list_folder,
         list_objects,
         remove_objects,
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     )
 
 _OBJECTS = (
-    "CopyReport",
     "ObjectStatus",
-    "copy_objects",
     "list_folder",
     "list_objects",
     "remove_objects",
@@ -77,6 +74,7 @@ __getattr__ = lazy_names(
         **dict.fromkeys(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),
+        **dict.fromkeys(("CopyReport", "copy_objects"), "swathe.stores.copies"),
         **dict.fromkeys(_OBJECTS, "swathe.stores.objects"),
         **dict.fromkeys(_STRIPE_REPORTS, "swathe.stores.stripe_reports"),
         **dict.fromkeys(_STRIPES, "swathe.stores.stripes"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from swathe.core.errors import OutputError, SwatheError
 from swathe.stores import named_stores
+from swathe.stores.copies import copy_object
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.object_file import (
     SwatheFile,
@@ -23,7 +24,6 @@ from swathe.stores.object_file import (
 )
 from swathe.stores.objects import (
     SubFolder,
-    copy_object,
     list_folder,
     list_objects,
     object_identity,

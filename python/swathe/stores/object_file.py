@@ -7,7 +7,8 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchStoreError, SettingsError
-from swathe.stores.objects import copy_object, store_of
+from swathe.stores.copies import copy_object
+from swathe.stores.objects import store_of
 from swathe.stores.registry import native_stores
 
 try:

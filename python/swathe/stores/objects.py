@@ -1,45 +1,21 @@
-"""Objects of stores: list them, look at one, copy and remove some."""
+"""Objects of stores: list them, look at one, remove some."""
 
 from __future__ import annotations
 
 import os
 import posixpath
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
-from urllib.parse import quote, unquote
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
-from swathe import _swathe
-from swathe.core import errors
-from swathe.core.argument_checks import check_count, check_text, check_texts
-from swathe.core.errors import (
-    NoSuchStoreError,
-    NotFoundError,
-    OptionError,
-    OutputError,
-    SwatheError,
-)
-from swathe.core.outputs import EXISTS, refuse_if_sources
-from swathe.core.progress import progress_bar
+from swathe.core.argument_checks import check_text, check_texts
+from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
 from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-POLL_S = 0.1
-THREADS = 8
-"""Objects copied at the same time; each holds at most 40 MiB in memory."""
-MOST_THREADS = 64
-MOST_FAULTS = 1_000
-"""Objects that a report lists by name as not copied."""
-MOST_DETOURS = 100
-"""Reasons that a report has why objects passed through this machine."""
+    from swathe import _swathe
 
 
 class ObjectStatus(NamedTuple):
@@ -68,87 +44,6 @@ class SubFolder(NamedTuple):
     path: str
     objects: int
     size: int
-
-
-class CopyFault(NamedTuple):
-    """An object that was not copied.
-
-    Attributes:
-        name: name of the object.
-        kind: class of the error.
-        reason: what went wrong.
-    """
-
-    name: str
-    kind: str
-    reason: str
-
-
-@dataclass
-class FaultReport:
-    """What work on many objects could not do.
-
-    Attributes:
-        failed: number of objects that it could not be done with.
-        faults: why; of the first 1,000.
-    """
-
-    failed: int = 0
-    faults: list[CopyFault] = field(default_factory=list)
-
-    def add_fault(self, name: str, kind: str, reason: str) -> None:
-        """Count an object that it could not be done with."""
-        self.failed += 1
-        if len(self.faults) < MOST_FAULTS:
-            self.faults.append(CopyFault(name, kind, reason))
-
-
-@dataclass
-class CopyReport(FaultReport):
-    """What became of copies; with the faults of a `FaultReport`.
-
-    Attributes:
-        copied: number of objects copied, and verified.
-        bytes: bytes written, by this machine or by servers.
-        by_servers: number of those objects that servers copied from one to the other: their bytes
-            did not pass through this machine.
-        detours: for the objects that did pass through, though both ends are servers: number of
-            objects by reason; at most 100 reasons.
-        skipped: number of objects that `resume` found complete.
-        notes: warnings, as when a striped store could not write all parts; the first 1,000.
-        elapsed_s: seconds that it took.
-    """
-
-    copied: int = 0
-    bytes: int = 0
-    by_servers: int = 0
-    detours: dict[str, int] = field(default_factory=dict)
-    skipped: int = 0
-    notes: list[str] = field(default_factory=list)
-    elapsed_s: float = 0.0
-
-    def add_copy(self, outcome: _swathe.CopyOutcome) -> None:
-        """Count an object that was copied."""
-        self.copied += 1
-        self.by_servers += outcome.by_servers
-        if outcome.detour is not None:
-            count_detour(self.detours, outcome.detour)
-        self.notes.extend(outcome.notes[: MOST_FAULTS - len(self.notes)])
-
-
-def count_detour(detours: dict[str, int], reason: str) -> None:
-    """Count an object that passed through this machine though both ends are servers."""
-    if len(detours) >= MOST_DETOURS:
-        reason = reason if reason in detours else "other reasons"
-    detours[reason] = detours.get(reason, 0) + 1
-
-
-class CopyPair(NamedTuple):
-    """An object, the name of its copy, and its size if a listing gave it."""
-
-    source: str
-    target: str
-    size: int | None = None
 
 
 def list_objects(
@@ -198,7 +93,7 @@ def list_folder(
     Raises:
         NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
     """
-    top = _top_of(check_text("place", place))
+    top = top_of(check_text("place", place))
     folders: dict[str, tuple[int, int]] = {}
     for entry in list_objects(place, pattern=pattern, notes=notes):
         name, slash, _ = entry.path.removeprefix(top).partition("/")
@@ -252,94 +147,6 @@ def remove_objects(names: str | Sequence[str]) -> int:
     return len(paths)
 
 
-def copy_objects(
-    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    target: str | os.PathLike[str],
-    *,
-    recursive: bool = False,
-    pattern: str | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    threads: int = THREADS,
-    progress: bool = True,
-) -> CopyReport:
-    """Copy objects between stores, or between a store and this machine; each copy is verified.
-
-    Servers copy from one to the other where they can. Else the bytes pass through this machine, and
-    the report says why. Each object is copied at one version. A copy gets its name when it is
-    whole, and is read back, unless its store reports its MD5 or checksum. An object that cannot be
-    copied does not stop the others.
-
-    Example:
-        >>> swathe.stores.copy_objects(["a.fits", "b.fits"], "wide:dr17/")
-        >>> swathe.stores.copy_objects("wide:dr17/", "copies", recursive=True).bytes
-
-    Args:
-        sources: `NAME:path`, URLs or paths; with `recursive` folders, too.
-        target: `NAME:path`, or a path. It is a folder if it ends in `/` or is one, if there are
-            several sources, and with `recursive`.
-        recursive: whether to copy all that is below each source, with its sub-folders.
-        pattern: with `recursive`, names of the files to copy, as `*.fits`.
-        overwrite: whether files that exist are replaced. A file that is read is never replaced.
-        resume: whether objects are skipped whose copy exists with the same size.
-        threads: number of objects copied at the same time.
-        progress: whether to show a bar.
-
-    Raises:
-        OptionError: If arguments contradict each other, or two objects would get one name.
-        NoSuchStoreError: If the target names a store that does not exist.
-        OutputError: If the target cannot be written, or is one of the files that are read.
-        NotFoundError, AccessError, SourceError: If a folder cannot be listed.
-    """
-    began_s = time.perf_counter()
-    names = [os.fspath(each) for each in _as_list(sources)]
-    check_texts("sources", names)
-    store_of(check_text("target", os.fspath(target)))
-    count = check_count("threads", threads, MOST_THREADS)
-    if overwrite and resume:
-        raise OptionError("expected overwrite or resume, found both")
-    if pattern is not None and not recursive:
-        raise OptionError("pattern: expected recursive=True with it")
-    engine, report = native_stores(), CopyReport()
-    pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
-    _check_targets(engine, pairs)
-    if not overwrite:
-        pairs = _new_of(engine, pairs, resume, count, report)
-    if pairs:
-        copy_pairs(engine, pairs, overwrite, count, report, progress)
-    report.elapsed_s = time.perf_counter() - began_s
-    return report
-
-
-def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
-    """Copy one object, and verify the copy.
-
-    Args:
-        source: `NAME:path`, a URL or a path.
-        target: `NAME:path` or a path.
-        overwrite: whether an existing object is replaced. A file is never replaced by itself.
-
-    Raises:
-        NotFoundError, AccessError, SourceError: If the object cannot be read.
-        NoSuchStoreError: If the target names a store that does not exist.
-        OutputError: If the copy cannot be written.
-    """
-    store_of(target)
-    engine, pair = native_stores(), CopyPair(source, target)
-    _check_targets(engine, [pair])
-    report = CopyReport()
-    if overwrite or _new_of(engine, [pair], False, 1, report):
-        copy_pairs(engine, [pair], overwrite, 1, report, progress=False)
-    for fault in report.faults:
-        raise getattr(errors, fault.kind)(fault.reason)
-
-
-def _as_list(
-    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-) -> Sequence[str | os.PathLike[str]]:
-    return [sources] if isinstance(sources, str | os.PathLike) else sources
-
-
 def object_identity(engine: _swathe.Stores, name: str) -> str:
     """Return what all names of one object have in common: its real path, or its URL."""
     if (path := engine.local_path(name)) is not None:
@@ -377,170 +184,7 @@ def _parts_of(place: str) -> tuple[str, str]:
     return "/", path.removeprefix("/") + ("/" if place.endswith("/") and path != "/" else "")
 
 
-def _top_of(place: str) -> str:
+def top_of(place: str) -> str:
     """Return what the full names of the objects in a folder begin with."""
     name, prefix = _parts_of(place)
     return f"{name}{prefix.rstrip('/')}/" if prefix.strip("/") else name
-
-
-def _pairs_of(
-    engine: _swathe.Stores,
-    names: Sequence[str],
-    target: str,
-    recursive: bool,
-    pattern: str | None,
-    report: CopyReport,
-) -> list[CopyPair]:
-    """Return the objects to copy, with the names of their copies."""
-    if target.startswith("file://"):
-        # Names of objects are no part of a URL: `%2e%2e%2f` in one is not undone.
-        target = f"{_local_path(engine, target)}{'/' if target.endswith('/') else ''}"
-    local = _local_path(engine, target)
-    is_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
-    is_folder = is_folder or (local is not None and local.is_dir())
-    folder = target if target.endswith(("/", ":")) else f"{target}/"
-    is_url = "://" in folder and not _swathe.StoreKind(folder).is_bucket
-
-    def name_below(base: str) -> str:
-        """Return the name of a copy in the folder; in a URL `?`, `#` and `%` have a meaning."""
-        return f"{folder}{quote(base) if is_url else base}"
-
-    pairs = []
-    for name in names:
-        if not recursive:
-            base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
-            base = unquote(base) if is_url and "://" in name else base
-            pairs.append(CopyPair(name, name_below(base) if is_folder else target))
-            continue
-        top = _top_of(name)
-        for entry in list_objects(name, pattern=pattern):
-            below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
-            base = below or entry.path.rpartition("/")[2]
-            if isinstance(entry, UnlistedObject):
-                report.add_fault(entry.path, "SourceError", entry.reason)
-            elif {"", ".", ".."}.intersection(base.split("/")):
-                reason = (
-                    f"{entry.path}: expected a name below {folder}, found one that leads elsewhere"
-                )
-                report.add_fault(entry.path, "OutputError", reason)
-            else:
-                pairs.append(CopyPair(entry.path, name_below(base), entry.size))
-    return pairs
-
-
-def _local_path(engine: _swathe.Stores, name: str) -> Path | None:
-    """Return the path of an object or a folder on this machine."""
-    return engine.local_path(name[:-1] if name.endswith("/") and len(name) > 1 else name)
-
-
-def _check_targets(engine: _swathe.Stores, pairs: Sequence[CopyPair]) -> None:
-    """Check the names of the copies.
-
-    Raises:
-        OptionError: If two objects would get one name.
-        OutputError: If one cannot be written, or is one of the files that are read.
-    """
-    sources: dict[str, str] = {}
-    for pair in pairs:
-        if pair.target in sources:
-            both = f"{sources[pair.target]} and {pair.source}"
-            raise OptionError(f"{pair.target}: expected one source for each name, found {both}")
-        sources[pair.target] = pair.source
-        if not engine.is_writable(pair.target):
-            raise OutputError(
-                f"{pair.target}: cannot be written: expected a path, or a store that is a folder, "
-                "a bucket, dav(s):// or root://, or is over such stores"
-            )
-    targets = filter(None, (engine.local_path(pair.target) for pair in pairs))
-    local_sources = (engine.local_path(pair.source) for pair in pairs)
-    refuse_if_sources(targets, lambda: filter(None, local_sources))
-    remote_sources = {
-        object_identity(engine, pair.source): pair.source
-        for pair in pairs
-        if engine.local_path(pair.source) is None
-    }
-    for pair in pairs if remote_sources else ():
-        if source := remote_sources.get(object_identity(engine, pair.target)):
-            raise OutputError(
-                f"{pair.target}: cannot write: it is the source {source}; give another name"
-            )
-
-
-def _new_of(
-    engine: _swathe.Stores,
-    pairs: Sequence[CopyPair],
-    resume: bool,
-    threads: int,
-    report: CopyReport,
-) -> list[CopyPair]:
-    """Return the objects without a copy. The others are skipped if it is whole, else faults.
-
-    A store is asked now, since not all refuse to replace an object when it is written.
-    """
-    with ThreadPoolExecutor(threads) as pool:
-        states = list(pool.map(partial(_copy_state, engine, resume), pairs))
-    new = []
-    for pair, state in zip(pairs, states, strict=True):
-        if isinstance(state, SwatheError):
-            report.add_fault(pair.source, type(state).__name__, str(state))
-        elif state == "missing":
-            new.append(pair)
-        elif state == "whole":
-            report.skipped += 1
-        else:
-            report.add_fault(pair.source, "OutputExistsError", f"{pair.target}: {EXISTS}")
-    return new
-
-
-def _copy_state(
-    engine: _swathe.Stores, resume: bool, pair: CopyPair
-) -> Literal["missing", "whole", "other"] | SwatheError:
-    """Return what is there under the name of a copy, or why that cannot be told."""
-    try:
-        copy_bytes = engine.open(pair.target).size
-    except NotFoundError:
-        return "missing"
-    except SwatheError as error:
-        # A file is not replaced when it is written, and says then what is wrong.
-        return error if engine.local_path(pair.target) is None else "missing"
-    if not resume:
-        return "other"
-    try:
-        size = engine.open(pair.source).size if pair.size is None else pair.size
-    except SwatheError as error:
-        return error
-    return "whole" if size == copy_bytes else "other"
-
-
-def copy_pairs(
-    engine: _swathe.Stores,
-    pairs: Sequence[CopyPair],
-    overwrite: bool,
-    threads: int,
-    report: CopyReport,
-    progress: bool,
-) -> None:
-    """Copy objects, verify the copies, and add the outcomes to the report."""
-    orders = [(pair.source, None, pair.target, overwrite) for pair in pairs]
-    copies = _swathe.Copies(orders, threads, engine)
-    with progress_bar("copying", progress, len(pairs)) as show:
-        try:
-            _collect(copies, pairs, report, show)
-        finally:
-            copies.cancel()
-            report.bytes = copies.bytes
-
-
-def _collect(
-    copies: _swathe.Copies,
-    pairs: Sequence[CopyPair],
-    report: CopyReport,
-    show: Callable[[int], object],
-) -> None:
-    while (outcomes := copies.poll(POLL_S)) is not None:
-        for outcome in outcomes:
-            if outcome.kind is None:
-                report.add_copy(outcome)
-            else:
-                report.add_fault(pairs[outcome.number].source, outcome.kind, outcome.reason)
-        show(report.copied + report.failed)

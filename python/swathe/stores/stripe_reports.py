@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from swathe.stores.objects import MOST_FAULTS, CopyFault, FaultReport
+from swathe.catalog.records.stripes import StripeWork
+from swathe.stores.copies import MOST_FAULTS, CopyFault, FaultReport
 
 ServerState: TypeAlias = Literal["reachable", "missing", "no answer", "unreachable"]
 State: TypeAlias = Literal["whole", "missing", "damaged", "outdated", "unreachable"]
@@ -19,7 +20,8 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: numbers of damaged blocks of 4,096 bytes of a part, at most 100.
+        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what
+            a checksum is of: 512 bytes to 1 MiB; `why` says it.
     """
 
     server: str
@@ -153,6 +155,7 @@ class RepairReport(FaultReport):
         written_bytes: bytes written.
         leftovers: parts that belonged to no object, and whether each was removed.
         elapsed_s: seconds that it took.
+        notes: what else there is to say.
     """
 
     skipped: int = 0
@@ -163,6 +166,7 @@ class RepairReport(FaultReport):
     written_bytes: int = 0
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,7 @@ class StripeStatus:
         parity: number of servers that may be lost.
         block_bytes: size of a block.
         servers: its servers.
+        work: repairs and rebalances that run, or were stopped before their end.
     """
 
     name: str
@@ -248,6 +253,7 @@ class StripeStatus:
     parity: int
     block_bytes: int
     servers: list[ServerStatus]
+    work: list[StripeWork] = field(default_factory=list)
 
     @property
     def lost_count(self) -> int:

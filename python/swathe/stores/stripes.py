@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar
-from swathe.stores.listing import UnlistedObject
-from swathe.stores.objects import (
+from swathe.stores.copies import (
     MOST_FAULTS,
     MOST_THREADS,
     THREADS,
@@ -25,9 +24,11 @@ from swathe.stores.objects import (
     CopyPair,
     CopyReport,
     copy_pairs,
-    list_objects,
 )
+from swathe.stores.listing import UnlistedObject
+from swathe.stores.objects import list_objects
 from swathe.stores.registry import known_stores, to_native
+from swathe.stores.stripe_progress import ProgressRecord
 from swathe.stores.stripe_reports import (
     CheckReport,
     DiskSpace,
@@ -45,12 +46,16 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Stores
     from swathe.catalog import Store
+    from swathe.stores.stripe_progress import Progress
 
 T = TypeVar("T")
 
 
 def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
     """Return the servers of a striped store: whether each answers, what is on it, and its room.
+
+    Repairs and rebalances that run now are in `work`, also those of other processes and machines
+    that use this catalogue.
 
     Example:
         >>> [each.server for each in swathe.stores.stripe_status("wide").servers]
@@ -63,11 +68,15 @@ def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
         NoSuchStoreError: If there is no such store.
         OptionError: If it is not striped.
     """
+    from swathe.catalog import Catalog
+
     store, engine = _stripe_of(name)
+    with Catalog.open() as catalog:
+        work = catalog.stripe_work(store.name)
     servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, count))]
     block_bytes = int(store.options["block_bytes"])
     width = len(store.over) - store.parity
-    return StripeStatus(store.name, width, store.parity, block_bytes, servers)
+    return StripeStatus(store.name, width, store.parity, block_bytes, servers, work)
 
 
 def server_status(name: str, server: str) -> ServerStatus | None:
@@ -182,13 +191,20 @@ def repair_stripes(
     def repair(name: str) -> dict[str, Any]:
         return dict(json.loads(engine.repair_stripe(name, deep)))
 
-    for name, outcome in _each_object("repairing", names, repair, threads, progress):
-        if isinstance(outcome, SwatheError):
-            report.add_fault(name, type(outcome).__name__, str(outcome))
-        else:
-            _add_repair(report, name, outcome)
-    if remove_leftovers:
-        report.leftovers = _leftovers(engine, store, remove=True)
+    def progress_now() -> Progress:
+        done = report.repairs + report.skipped + report.failed
+        return done, report.failed, report.written_bytes
+
+    objects = len(names) + report.failed
+    with ProgressRecord(store.name, "repair", place, objects, progress_now) as record:
+        for name, outcome in _each_object("repairing", names, repair, threads, progress):
+            if isinstance(outcome, SwatheError):
+                report.add_fault(name, type(outcome).__name__, str(outcome))
+            else:
+                _add_repair(report, name, outcome)
+        if remove_leftovers:
+            report.leftovers = _leftovers(engine, store, remove=True)
+    report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
     return report
 
@@ -246,15 +262,22 @@ def rebalance_stripes(
     servers = {each.name for each in store.over}
     pairs = []
     check = _checking(engine, deep=False)
-    for name, outcome in _each_object("checking", names, check, threads, progress):
-        if isinstance(outcome, SwatheError):
-            report.add_fault(name, type(outcome).__name__, str(outcome))
-        elif _is_balanced(outcome, servers, store):
-            report.skipped += 1
-        else:
-            pairs.append(CopyPair(name, name))
-    if pairs:
-        copy_pairs(engine, pairs, True, threads, report, progress)
+
+    def progress_now() -> Progress:
+        return report.copied + report.skipped + report.failed, report.failed, None
+
+    objects = len(names) + report.failed
+    with ProgressRecord(store.name, "rebalance", place, objects, progress_now) as record:
+        for name, outcome in _each_object("checking", names, check, threads, progress):
+            if isinstance(outcome, SwatheError):
+                report.add_fault(name, type(outcome).__name__, str(outcome))
+            elif _is_balanced(outcome, servers, store):
+                report.skipped += 1
+            else:
+                pairs.append(CopyPair(name, name))
+        if pairs:
+            copy_pairs(engine, pairs, True, threads, report, progress)
+    report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
     return report
 

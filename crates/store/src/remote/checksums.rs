@@ -45,9 +45,10 @@ impl RequestTarget {
     }
 }
 
-/// The checksum in the ETag of a bucket: of one part it is the MD5 of all bytes, of more that of the
-/// MD5s of the parts. Equal ones say that the bytes are equal. Others say nothing: the parts may have
-/// other lengths, and a bucket that encrypts has other ETags.
+/// The checksum in the ETag of a bucket. Of an object of one part it is the MD5 of all bytes. Of an
+/// object of more parts it is the MD5 of their MD5s. Equal checksums show that the bytes are equal.
+/// Different ones show nothing: the parts may have other lengths, and a bucket that encrypts has other
+/// ETags.
 fn etag_checksum(version: &Version) -> Vec<Checksum> {
     let etag = version.tag.trim_matches('"');
     let (sum, parts) = etag.split_once('-').unwrap_or((etag, "1"));

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_store_api::{StoreError, own_part_name, part_name};
+use swathe_store_api::{StoreError, part_name};
 
 /// How long to wait for the removal of an abandoned file.
 pub(super) const TIDYING: Duration = Duration::from_secs(5);
@@ -35,14 +35,14 @@ impl HiddenObject {
         Ok(HiddenObject { target: Arc::new(target), name, part_url, is_xrootd, has_name: false })
     }
 
-    /// The same, under a hidden name that no other writer has.
-    pub(super) fn new_own(
+    /// The same, with another hidden name.
+    pub(super) fn new_at(
         target: RequestTarget,
         is_xrootd: bool,
-        mark: u32,
+        part_url: Url,
     ) -> Result<HiddenObject, StoreError> {
         let mut object = HiddenObject::new(target, is_xrootd)?;
-        object.part_url = beside(&object.name, |name| own_part_name(name, mark));
+        object.part_url = part_url;
         Ok(object)
     }
 
@@ -136,16 +136,11 @@ impl Drop for HiddenObject {
 
 /// The hidden name of an object while it comes.
 pub(super) fn part_url_of(name: &Url) -> Url {
-    beside(name, part_name)
-}
-
-/// The URL of an object with another name in the same folder.
-fn beside(name: &Url, rename: impl Fn(&str) -> String) -> Url {
     let mut url = name.clone();
     let last = name.path().rsplit('/').next().unwrap_or_default();
     let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
     if let Ok(mut parts) = url.path_segments_mut() {
-        parts.pop().push(&rename(&last));
+        parts.pop().push(&part_name(&last));
     }
     url
 }

@@ -269,8 +269,9 @@ impl Store for HttpStore {
         }
         let origin = CopyOrigin::of(source)?;
         let target = self.target(object)?;
-        let mark = rand::random();
-        let hidden = HiddenName { url: hidden_url(object.url, mark), mark };
+        let url = hidden_url(object.url, rand::random());
+        let (part_url, _) = self.address(&url)?;
+        let hidden = HiddenName { url, part_url };
         Ok(Box::new(WebdavCopy::make(target, hidden, &origin, source)?))
     }
 
@@ -283,7 +284,7 @@ impl Store for HttpStore {
     }
 }
 
-/// The URL of a hidden name of an object, as its store has it.
+/// The URL of a hidden name of an object, as its store has it; `mark` is a random number.
 fn hidden_url(url: &str, mark: u32) -> String {
     let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -10,13 +10,13 @@ use super::request_target::RequestTarget;
 use super::vector_request::vector_requests;
 use bytes::Bytes;
 use futures_util::future::FutureExt;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_net::net;
+use swathe_net::{Net, net};
 use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
     Checksum, Interrupt, MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic,
@@ -175,55 +175,12 @@ impl Source for RemoteObject {
             Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
         };
         let (sender, mut receiver) = mpsc::channel(1);
-        let inner = self.inner.clone();
-        let scope = Scope::current();
+        let (inner, scope) = (self.inner.clone(), Scope::current());
         let reader = inner.target.enter_reader();
         net.runtime.spawn(async move {
             let _reader = reader;
-            let streams = way.streams;
-            let answers = if way.multiplexed {
-                MultiplexedRead::new(inner.clone(), net, ranges, streams, scope.clone())
-                    .pieces()
-                    .left_stream()
-            } else {
-                let requests = vector_requests(&inner, ranges, way.ranges_per_request);
-                // Others may wait for a request, however slowly this reader takes what it brings.
-                let is_one = requests.len() == 1;
-                let (reader, scope) = (inner.clone(), scope.clone());
-                let fetch = move |ranges| {
-                    let (inner, scope) = (reader.clone(), scope.clone());
-                    let task = async move { inner.fetch_ranges(&net.client, ranges, &scope).await };
-                    if is_one {
-                        task.left_future()
-                    } else {
-                        AbortOnDropHandle::new(net.runtime.spawn(task))
-                            .map(|result| {
-                                result.unwrap_or_else(|error| resume_unwind(error.into_panic()))
-                            })
-                            .right_future()
-                    }
-                };
-                let fetches = requests.into_iter().map(fetch);
-                stream::iter(fetches).buffered(streams.max(1) as usize).right_stream()
-            };
-            // What waits for the date keeps no other request from being sent.
-            let mut pieces = if inner.is_dated {
-                answers
-                    .chunks(round(streams) as usize)
-                    .map(|answers| {
-                        inner.check_version(
-                            &net.client,
-                            &scope,
-                            answers.into_iter().flatten().collect(),
-                        )
-                    })
-                    .buffered(2)
-                    .flat_map(stream::iter)
-                    .left_stream()
-            } else {
-                let bytes = |piece: Result<Piece, StoreError>| piece.map(|(bytes, _)| bytes);
-                answers.flat_map(stream::iter).map(bytes).right_stream()
-            };
+            let answers = answers(&inner, net, ranges, way, &scope);
+            let mut pieces = bytes_of(answers, &inner, net, way.streams, &scope);
             // The caller may have enough: the requests in flight then end with this task.
             while let Some(piece) = pieces.next().await {
                 let is_last = piece.is_err();
@@ -293,4 +250,54 @@ impl Source for RemoteObject {
         let net = net().map_err(|why| inner.target.network(why))?;
         net.runtime.block_on(inner.measure_multiplexed(net, ranges, streams, limit))
     }
+}
+
+/// The answers to the requests of a read, in order: the pieces of each.
+fn answers(
+    object: &Arc<ObjectReader>,
+    net: &'static Net,
+    ranges: Vec<Range<u64>>,
+    way: Way,
+    scope: &Scope,
+) -> impl Stream<Item = Vec<Result<Piece, StoreError>>> + use<> {
+    let (object, scope, streams) = (object.clone(), scope.clone(), way.streams);
+    if way.multiplexed {
+        return MultiplexedRead::new(object, net, ranges, streams, scope).pieces().left_stream();
+    }
+    let requests = vector_requests(&object, ranges, way.ranges_per_request);
+    // Others may wait for a request, however slowly this reader takes what it brings.
+    let is_one = requests.len() == 1;
+    let fetch = move |ranges| {
+        let (object, scope) = (object.clone(), scope.clone());
+        let task = async move { object.fetch_ranges(&net.client, ranges, &scope).await };
+        if is_one {
+            task.left_future()
+        } else {
+            AbortOnDropHandle::new(net.runtime.spawn(task))
+                .map(|result| result.unwrap_or_else(|error| resume_unwind(error.into_panic())))
+                .right_future()
+        }
+    };
+    let fetches = requests.into_iter().map(fetch);
+    stream::iter(fetches).buffered(streams.max(1) as usize).right_stream()
+}
+
+/// The bytes of the pieces. If the version of the object is a date, that is checked first: what waits
+/// for it keeps no other request from being sent.
+fn bytes_of(
+    answers: impl Stream<Item = Vec<Result<Piece, StoreError>>>,
+    object: &ObjectReader,
+    net: &'static Net,
+    streams: u32,
+    scope: &Scope,
+) -> impl Stream<Item = Result<Bytes, StoreError>> {
+    if object.is_dated {
+        let check = move |answers: Vec<Vec<_>>| {
+            object.check_version(&net.client, scope, answers.into_iter().flatten().collect())
+        };
+        let rounds = answers.chunks(round(streams) as usize).map(check);
+        return rounds.buffered(2).flat_map(stream::iter).left_stream();
+    }
+    let bytes = |piece: Result<Piece, StoreError>| piece.map(|(bytes, _)| bytes);
+    answers.flat_map(stream::iter).map(bytes).right_stream()
 }

@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
 use swathe_plan::{InFlight, LedgerEntry, ReaderGroup};
-use swathe_store_api::{Failure, Interrupt, Retry, StoreError, StoreSettings};
+use swathe_store_api::{DAMAGE_HEADER, Failure, Interrupt, Retry, StoreError, StoreSettings};
 use swathe_trace::{Ids, LIFELINE_HEADER, Scope};
 use tokio::time::timeout;
 
@@ -163,6 +163,8 @@ impl RequestTarget {
             // Azure answers so if a request has no credentials.
             _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
         };
+        let damage = header(&response, DAMAGE_HEADER).and_then(|byte| byte.parse().ok());
+        let damage = damage.filter(|_| status.is_server_error());
         let hidden_secrets =
             response.extensions().get::<RequestSecrets>().cloned().unwrap_or_default();
         let reason = timeout(stall, reason(response)).await.unwrap_or_default();
@@ -184,13 +186,18 @@ impl RequestTarget {
                 let why = format!("{host} answered {answer}");
                 StoreError::Io { url, source: io::Error::new(ErrorKind::StorageFull, why) }
             }
-            _ => self.network(format!("{host} answered {answer}")),
+            _ => match damage {
+                Some(byte) => {
+                    StoreError::Damaged { url, byte, why: format!("{host} answered {answer}") }
+                }
+                None => self.network(format!("{host} answered {answer}")),
+            },
         };
         let is_overloaded =
             status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
         let retry = match after {
             _ if is_overloaded => Retry::Overloaded { after },
-            _ if status == StatusCode::INSUFFICIENT_STORAGE => Retry::Never,
+            _ if status == StatusCode::INSUFFICIENT_STORAGE || damage.is_some() => Retry::Never,
             _ if status.is_server_error() => Retry::Passing,
             _ => Retry::Never,
         };

@@ -6,6 +6,7 @@
 //! source go along only where others on the way cannot read them.
 
 use super::copy_markers::{CopyMarkers, CopyPace};
+use super::copy_progress::report_progress;
 use super::hidden_object::{DESTINATION, HiddenObject, OVERWRITE};
 use super::request_target::RequestTarget;
 use super::response::{RequestSecrets, header, hide};
@@ -19,12 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_net::{REDIRECTS, check_private, host, is_here, staying};
 use swathe_store_api::{CopyRefusal, CopySource, Failure, Retry, ServerCopy, StoreError};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// A server that sends markers, and copies nothing for this many limits of silence, is given up.
 const IDLE_LIMITS: u32 = 10;
-/// How often to look whether to go on.
-const STEP: Duration = Duration::from_millis(200);
 
 const SOURCE: HeaderName = HeaderName::from_static("source");
 const CREDENTIAL: HeaderName = HeaderName::from_static("credential");
@@ -53,8 +52,8 @@ pub(super) struct WebdavCopy {
 pub(super) struct HiddenName {
     /// Its URL, as the store has it.
     pub(super) url: String,
-    /// The random number in it.
-    pub(super) mark: u32,
+    /// Its URL, as requests have it.
+    pub(super) part_url: Url,
 }
 
 /// A request for a copy.
@@ -93,7 +92,8 @@ impl CopyOrigin {
         Ok(CopyOrigin { url, bearer, delegates })
     }
 
-    /// Refuse to lead the server `to` to it where it may not know the credentials, or cannot be led.
+    /// Refuse a copy by the server `to` if that cannot reach the source, or may not be sent its
+    /// credentials.
     fn check(&self, to: &Url) -> Result<(), CopyRefusal> {
         let (host, unable) = (host(to), |why: String| Err(CopyRefusal::Unable(why)));
         if is_here(&self.url) && !is_here(to) {
@@ -106,9 +106,7 @@ impl CopyOrigin {
             return Ok(());
         }
         if !self.delegates {
-            return unable(format!(
-                "credentials are not sent to {host}: the option delegation of their store is not true"
-            ));
+            return unable(no_delegation(&host));
         }
         check_private(to, "server of the copy").map_err(CopyRefusal::Unable)
     }
@@ -141,7 +139,7 @@ impl WebdavCopy {
         });
         let status = look?;
         let is_xrootd = status.is_xrootd || target.is_xrootd;
-        let object = HiddenObject::new_own(target, is_xrootd, hidden.mark)?;
+        let object = HiddenObject::new_at(target, is_xrootd, hidden.part_url)?;
         object.check_no_folder(status.is_folder && source.replaces).map_err(CopyRefusal::Failed)?;
         let request = match is_within && !is_xrootd {
             true => copy_within(&object, origin, source)?,
@@ -151,7 +149,7 @@ impl WebdavCopy {
         let result = target.block_on(async |client| {
             tokio::select! {
                 result = object.copy(client, &request, &count) => result,
-                () = stop(source, &count) => {
+                () = report_progress(source, &count) => {
                     Err(StoreError::Interrupted { url: target.url.clone() })
                 }
             }
@@ -173,11 +171,9 @@ impl ServerCopy for WebdavCopy {
     }
 }
 
-/// Return when the copy is to end.
-async fn stop(source: &CopySource<'_>, count: &AtomicU64) {
-    while (source.progress)(count.load(Ordering::Relaxed)) {
-        sleep(STEP).await;
-    }
+/// Why a server is not sent the credentials of the source.
+fn no_delegation(host: &str) -> String {
+    format!("credentials are not sent to {host}: the option delegation of their store is not true")
 }
 
 /// Whether a server would be asked with the same user, password and token for an object of its own.
@@ -335,10 +331,7 @@ impl HiddenObject {
             return Ok(());
         }
         if !request.delegates && at.origin() != self.part_url.origin() {
-            return Err(target.unsupported_error(&format!(
-                "credentials are not sent to {}: the option delegation of their store is not true",
-                host(at)
-            )));
+            return Err(target.unsupported_error(&no_delegation(&host(at))));
         }
         check_private(at, "server of the copy").map_err(|why| target.unsupported_error(&why))
     }

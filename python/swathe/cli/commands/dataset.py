@@ -14,7 +14,7 @@ from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import count_text, harmless_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
-    from swathe.datasets import Dataset, MirrorPlan, ScanReport, SkippedObject
+    from swathe.datasets import Dataset, MirrorPlan, MirrorReport, ScanReport, SkippedObject
 
 app = typer.Typer(
     help="Catalogue the images of a store, so that they can be searched.", no_args_is_help=True
@@ -185,27 +185,29 @@ def mirror(
     if as_json:
         print_json(asdict(report))
     else:
-        labelled_counts = [
-            (report.copied, f"copied ({size_text(report.bytes)})"),
-            (report.by_servers, "of them from server to server"),
-            (report.there, "already there"),
-            (report.deleted, "deleted"),
-            (report.skipped, "skipped as damaged or unread"),
-            (len(report.faults), "with errors"),
-        ]
-        counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
-        typer.echo(
-            f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
-            f"in {seconds_text(report.elapsed_s)}"
-        )
-        show_detours(report.detours)
-        _print_faults(name, report.faults)
-        if report.outdated:
-            typer.echo(
-                f"  note: some objects have changed; run: swathe dataset sync {name}", err=True
-            )
+        _print_mirror(name, report)
     if report.faults:
         raise typer.Exit(1)
+
+
+def _print_mirror(name: str, report: MirrorReport) -> None:
+    labelled_counts = [
+        (report.copied, f"copied ({size_text(report.bytes)})"),
+        (report.by_servers, "of them from server to server"),
+        (report.there, "already there"),
+        (report.deleted, "deleted"),
+        (report.skipped, "skipped as damaged or unread"),
+        (len(report.faults), "with errors"),
+    ]
+    counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
+    typer.echo(
+        f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
+        f"in {seconds_text(report.elapsed_s)}"
+    )
+    show_detours(report.detours)
+    _print_faults(name, report.faults)
+    if report.outdated:
+        typer.echo(f"  note: some objects have changed; run: swathe dataset sync {name}", err=True)
 
 
 def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:

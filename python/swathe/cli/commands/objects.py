@@ -17,13 +17,14 @@ from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
 from swathe.core.errors import OptionError
 from swathe.core.format import count_text, moment_text, rate_text, seconds_text, size_text
-from swathe.stores.objects import MOST_THREADS, THREADS, SubFolder
+from swathe.stores.copies import MOST_THREADS, THREADS
+from swathe.stores.objects import SubFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from swathe.stores.copies import CopyReport
     from swathe.stores.listing import ListedObject, UnlistedObject
-    from swathe.stores.objects import CopyReport
 
 SHOWN_FAULTS = 10
 NS = 1_000_000_000

@@ -12,7 +12,7 @@ from swathe.cli.units import size_option, time_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
-    from swathe.costs.probing.probe_result import Probe, StripeProbe
+    from swathe.costs.probing.probe_result import Probe, ServerRate, StripeProbe
 
 END_TEXTS = {
     "precise": "ended as all costs are precise enough",
@@ -125,9 +125,9 @@ def _show_stripe(stripe: StripeProbe) -> None:
     rows = [
         (
             each.server,
-            number_text(each.alone_bytes_per_s / 1e6) if each.why is None else "no answer",
-            number_text(each.together_bytes_per_s / 1e6) if each.why is None else "",
-            f"disk {each.disk}" if each.disk else each.bound or "",
+            _server_rate(each, each.alone_bytes_per_s),
+            _server_rate(each, each.together_bytes_per_s) if each.why is None else "",
+            _server_bound(each),
         )
         for each in stripe.servers
     ]
@@ -146,6 +146,22 @@ def _show_stripe(stripe: StripeProbe) -> None:
     )
     typer.echo(f"sum {alone}; together {together}; as one store {store}, expected {by_sum}")
     print_text(f"bound: {stripe.text}")
+
+
+def _server_rate(server: ServerRate, bytes_per_s: float) -> str:
+    if not server.is_reachable:
+        return "no answer"
+    if server.why is not None or not bytes_per_s:
+        return "not measured"
+    return number_text(bytes_per_s / 1e6)
+
+
+def _server_bound(server: ServerRate) -> str:
+    if server.disk:
+        return f"disk {server.disk}"
+    if server.bound == "server" and not server.is_block_server:
+        return "unknown"
+    return server.bound or ""
 
 
 def _show_host(compute: dict[str, Any]) -> None:

@@ -104,12 +104,17 @@ def add(
         )
     if as_json:
         print_json(asdict(store))
-    elif store.over:
-        print_text(f"{store.name}: {store.url} ({store.tier}) over {_servers_text(store)}")
     else:
-        typer.echo(f"{store.name}: {store.url} ({store.tier})")
-        if "://" not in url and not Path(url).expanduser().is_dir():
-            typer.echo(f"  note: {url}: no such folder on this machine", err=True)
+        _print_new(store, url)
+
+
+def _print_new(store: Store, url: str) -> None:
+    if store.over:
+        print_text(f"{store.name}: {store.url} ({store.tier}) over {_servers_text(store)}")
+        return
+    typer.echo(f"{store.name}: {store.url} ({store.tier})")
+    if "://" not in url and not Path(url).expanduser().is_dir():
+        typer.echo(f"  note: {url}: no such folder on this machine", err=True)
 
 
 def _is_locked() -> bool:

@@ -13,14 +13,22 @@ from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_cop
 from swathe.cli.options import Json
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.cli.units import size_option
-from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
-from swathe.stores.objects import THREADS
+from swathe.core.format import (
+    count_text,
+    moment_text,
+    number_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
+from swathe.stores.copies import THREADS
 from swathe.stores.stripe_plan import DISK_TB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.stores.objects import CopyFault
+    from swathe.catalog.records.stripes import StripeWork
+    from swathe.stores.copies import CopyFault
     from swathe.stores.stripe_plan import StripePlan
     from swathe.stores.stripe_reports import CheckReport, Leftover
 
@@ -106,7 +114,7 @@ def status(
 
     state = stores.stripe_status(name)
     if as_json:
-        print_json(asdict(state))
+        print_json({**asdict(state), "work": [_work_fields(each) for each in state.work]})
     else:
         rows = [
             (
@@ -137,8 +145,28 @@ def status(
         typer.echo(
             f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
         )
+        for work in state.work:
+            print_text(_work_text(work))
     if state.lost_count:
         raise typer.Exit(1)
+
+
+def _work_fields(work: StripeWork) -> dict[str, object]:
+    times = {"began_at": work.began_at.isoformat(), "told_at": work.told_at.isoformat()}
+    return {**asdict(work), **times}
+
+
+def _work_text(work: StripeWork) -> str:
+    progress = f"{work.done:,} of {count_text(work.objects, 'object')} done"
+    if work.failed:
+        progress += f", {work.failed:,} of them failed"
+    if work.written_bytes is not None:
+        progress += f", {size_text(work.written_bytes)} written"
+    state = "" if work.is_running else f"; stopped, last told {moment_text(work.told_at)}"
+    return (
+        f"{work.kind} of {work.place} on {work.host}, process {work.pid}, since "
+        f"{moment_text(work.began_at)}: {progress}{state}"
+    )
 
 
 @app.command()
@@ -223,6 +251,8 @@ def repair(
         if report.failed:
             parts.append(f"{report.failed:,} failed")
         typer.echo("; ".join(parts))
+        for note in report.notes:
+            print_text(f"note: {note}", err=True)
     if report.failed:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swathe.trace.analysis.report import TraceReport
     from swathe.trace.analysis.slow_targets import SlowTarget
     from swathe.trace.analysis.stalls import Stall
-    from swathe.trace.host_monitor import PingTarget
+    from swathe.trace.host_monitor import PingTarget, Point
 
 app = typer.Typer(
     help="Collect events of many machines, and see where the time is spent.",
@@ -135,43 +135,60 @@ def watch_host(
     as_json: Json = False,
 ) -> None:
     """Monitor this machine: processors, memory, swap, disks, network, stores."""
-    from swathe.core.errors import OutputError
     from swathe.trace import start, stop
-    from swathe.trace.host_monitor import Monitor, Point
+    from swathe.trace.host_monitor import Monitor
 
     stores = [_ping_target(name) for name in store or ()]
-    write_errors: list[OSError] = []
-    counts: Counter[str] = Counter()
+    if output != "-":
+        # --output replaces the destination that all commands record to.
+        stop()
+        start(output)
+    with _signal_event() as ending:
+        printer = _PointPrinter(output == "-", as_json, ending)
+        with Monitor(interval, stores=stores, tell=printer.tell):
+            ending.wait(long)
+    printer.raise_error()
+    if as_json and output != "-":
+        print_json({"output": output, "events": printer.counts})
 
-    def tell(point: Point) -> None:
-        counts[point.name] += 1
-        if output != "-":
+
+@dataclass
+class _PointPrinter:
+    """Counts what the monitor measures, and prints it if it goes to standard output.
+
+    The monitor's thread cannot raise to the main thread: an error is kept, and ends the wait.
+    """
+
+    is_printing: bool
+    as_json: bool
+    ending: threading.Event
+    counts: Counter[str] = field(default_factory=Counter)
+    error: OSError | None = None
+
+    def tell(self, point: Point) -> None:
+        self.counts[point.name] += 1
+        if not self.is_printing or self.error is not None:
             return
         try:
-            if as_json:
+            if self.as_json:
                 print_json({"time_ns": point.time_ns, "event": point.name, **point.fields})
             else:
                 sys.stdout.write(point.as_line() + "\n")
                 sys.stdout.flush()
         except OSError as error:
-            # The monitor's thread cannot raise to the main thread, so the error is passed on.
-            write_errors.append(error)
-            ending.set()
+            self.error = error
+            self.ending.set()
 
-    if output != "-":
-        # --output replaces the destination that all commands record to.
-        stop()
-        start(output)
-    with _signal_event() as ending, Monitor(interval, stores=stores, tell=tell):
-        ending.wait(long)
-    for error in write_errors:
-        if isinstance(error, BrokenPipeError):
-            raise error
+    def raise_error(self) -> None:
+        from swathe.core.errors import OutputError
+
+        if self.error is None:
+            return
+        if isinstance(self.error, BrokenPipeError):
+            raise self.error
         # The rest of the buffer cannot be written either; Python would report that again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"standard output: {error.strerror}") from error
-    if as_json and output != "-":
-        print_json({"output": output, "events": counts})
+        raise OutputError(f"standard output: {self.error.strerror}") from self.error
 
 
 @app.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Bound: TypeAlias = Literal["link", "disk", "server"]
-StripeBound: TypeAlias = Literal["cpu", "line", "link", "disk", "server"]
+StripeBound: TypeAlias = Literal["cpu", "client_line", "link", "disk", "server"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class ServerRate:
     Attributes:
         server: the server, as `NAME:prefix` or URL.
         streams: number of requests in flight that gave most.
-        alone_bytes_per_s: rate while the others are idle; 0 if it does not answer.
+        alone_bytes_per_s: rate while the others are idle; 0 if it was not measured.
         together_bytes_per_s: rate while all are read.
         bound: what bounds it alone: `link`, `disk`, or `server`, also if that is not known.
         disk: the disk that bounds it.
+        is_block_server: whether it is a block server, which says what bounds it.
         why: reason if it could not be measured.
+        is_reachable: whether it answers.
     """
 
     server: str
@@ -42,7 +44,9 @@ class ServerRate:
     together_bytes_per_s: float = 0.0
     bound: Bound | None = None
     disk: str = ""
+    is_block_server: bool = False
     why: str | None = None
+    is_reachable: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class StripeProbe:
         stripe_bytes_per_s: measured rate of the store; None if the limits of the probe are too low
             for whole stripes.
         cpu_share: processor time of this process in all its cores, while the store was read.
-        bound: `cpu` of this machine, `line` (what all servers share), `link`, `disk` or `server`.
+        bound: `cpu` of this machine; `client_line`, the line of this machine, or what else all
+            servers share; `link`, `disk` or `server`.
         bound_server: the server that it is the bound of; empty if it is all of them.
         text: the same in words.
     """

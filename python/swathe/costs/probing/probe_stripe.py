@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swathe import _swathe
 from swathe.catalog import Catalog
 from swathe.catalog.store_settings import STRIPE_URL
-from swathe.core.errors import SwatheError
+from swathe.core.errors import AccessError, SwatheError
 from swathe.core.format import KIB, MIB, rate_text, seconds_text, size_text
 from swathe.core.host import cores
 from swathe.costs.probing.probe_result import ServerRate, StripeProbe
@@ -53,7 +53,7 @@ SLOWEST = 0.7
 SHARE = 1 / 3
 """Share of the limits of a probe that its servers get."""
 PHASES = {"open": 0.2, "alone": 0.4, "together": 0.2, "stripe": 0.2}
-"""Shares of the time; of the bytes, the others share what opening does not need."""
+"""Shares of the time limit. The byte limit is shared by the phases after `open`, in proportion."""
 PAUSE_S = 1.0
 """How much longer than its share a phase may take: for an answer that is on its way."""
 
@@ -150,17 +150,24 @@ class _Server:
 
     def open(self) -> None:
         """Open its largest object, of the first that it lists."""
+        try:
+            self._open_largest()
+        except AccessError as error:
+            self.leave_out(str(error), is_reachable=True)
+
+    def _open_largest(self) -> None:
         place = self.place
         listing = list_objects(place.store, place.prefix, None)
         entries = [each for each in islice(listing, MOST_ENTRIES) if isinstance(each, ListedObject)]
         largest = max(entries, key=lambda each: each.size or 0, default=None)
         if largest is None or (largest.size or KIB) < KIB:
-            self.fail("lists no object of at least 1 KiB")
+            self.leave_out("lists no object of at least 1 KiB", is_reachable=True)
             return
         self.source = self.stores.open(f"{place.store.name}:{largest.path}")
 
-    def fail(self, why: str) -> None:
-        self.source, self.rate = None, replace(self.rate, why=why)
+    def leave_out(self, why: str, *, is_reachable: bool) -> None:
+        """Measure it no more."""
+        self.source, self.rate = None, replace(self.rate, why=why, is_reachable=is_reachable)
 
     def metrics(self) -> BlockServerMetrics | None:
         return read_metrics(self.stores, self.place.store)
@@ -254,6 +261,7 @@ class _StripeStudy:
                         alone_bytes_per_s=reading.bytes_per_s,
                         bound=bound,
                         disk=disk,
+                        is_block_server=before is not None and after is not None,
                     )
 
         return work
@@ -271,7 +279,7 @@ class _StripeStudy:
     def _in_parallel(self, works: dict[_Server, Callable[[], None]], limit_s: float) -> None:
         """Have servers do work; one that fails, or is not ready in time, is out."""
         for server, why in _run_in_time(works, limit_s).items():
-            server.fail(why)
+            server.leave_out(why, is_reachable=False)
 
     def _live(self) -> list[_Server]:
         return [server for server in self.servers if server.source is not None]
@@ -393,7 +401,8 @@ def name_bound(rates: list[ServerRate], cpu_share: float) -> tuple[StripeBound, 
     if cpu_share >= BUSY_CPU:
         return "cpu", "", f"this process: it uses {cpu_share:.0%} of the cores of this machine"
     if not live:
-        return "server", "", "no server answers"
+        is_dead = not any(rate.is_reachable for rate in rates)
+        return "server", "", "no server answers" if is_dead else "unknown (no server was measured)"
     total = sum(rate.alone_bytes_per_s for rate in live)
     together = sum(rate.together_bytes_per_s for rate in live)
     if len(live) > 1 and together < LEAST_SUM * total:
@@ -401,13 +410,20 @@ def name_bound(rates: list[ServerRate], cpu_share: float) -> tuple[StripeBound, 
             f"what the servers share, as the line or the processor of this machine: together they "
             f"give {rate_text(together)} of {rate_text(total)}"
         )
-        return "line", "", text
+        return "client_line", "", text
     slowest = min(live, key=lambda rate: rate.alone_bytes_per_s)
     median = statistics.median(rate.alone_bytes_per_s for rate in live)
     if slowest.alone_bytes_per_s < SLOWEST * median and slowest.bound is not None:
-        place = f"disk {slowest.disk} of {slowest.server}" if slowest.disk else slowest.server
-        what = {"disk": place, "link": f"link of {place}", "server": place}[slowest.bound]
-        text = f"the {what} gives {rate_text(slowest.alone_bytes_per_s)}, the median is "
-        return slowest.bound, slowest.server, text + rate_text(median)
+        name = slowest.server.removesuffix(":")
+        what = {
+            "disk": f"disk {slowest.disk} of {name}",
+            "link": f"link of {name}",
+            "server": f"server {name}",
+        }[slowest.bound]
+        rate, usual = rate_text(slowest.alone_bytes_per_s), rate_text(median)
+        return slowest.bound, slowest.server, f"{what}: {rate}, the median is {usual}"
     bound = Counter(rate.bound for rate in live if rate.bound).most_common(1)[0][0]
-    return bound, "", f"the {bound}s of all servers"
+    if bound != "server":
+        return bound, "", f"the {bound}s of all servers"
+    is_known = any(rate.is_block_server for rate in live)
+    return bound, "", "the processors of all servers" if is_known else "unknown (no block servers)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import tempfile
 import time
@@ -12,17 +13,22 @@ from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.core.errors import OutputError, RegionError
+from swathe.costs.cost_model import Sample
 from swathe.costs.fit.fit import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
-    from swathe.costs.cost_model import Costs, Sample
+    import numpy as np
+
+    from swathe.costs.cost_model import Costs
     from swathe.costs.probing.resolve_target import ProbeTarget
 
 STREAMS = (1, 8)
 """Numbers of objects written at the same time: one, and as many as a mirror writes."""
+ROUNDS = 3
+"""Number of writes of objects of each size."""
 PATIENCE_S, DRAIN_S = 60.0, 10.0
 POLL_S = 0.05
 
@@ -92,6 +98,41 @@ class WriteProbe:
             until = time.perf_counter() + DRAIN_S
             while copies.poll(POLL_S) is not None and time.perf_counter() < until:
                 pass
+
+    def samples(
+        self,
+        sizes: Sequence[int],
+        max_time_s: float,
+        max_bytes: int,
+        rng: np.random.Generator,
+        clock: Callable[[], float],
+    ) -> Iterator[Sample]:
+        """Write objects of each size, and yield what was measured, within limits of time and bytes.
+
+        Args:
+            sizes: sizes of the objects, bytes.
+            max_time_s: time limit, seconds; no write begins that is likely to exceed it.
+            max_bytes: limit of bytes written.
+            rng: order of all rounds but the first.
+            clock: clock of the reader, in seconds.
+
+        Raises:
+            OutputError: As `put`.
+        """
+        until = clock() + max_time_s
+        cells = sorted(((size, streams) for size in sizes for streams in STREAMS), key=math.prod)
+        least_byte_s = 0.0
+        for turn in range(ROUNDS):
+            # First in ascending order: each predicts the time of the next.
+            order = rng.permutation(len(cells)) if turn else range(len(cells))
+            for size, streams in (cells[at] for at in order):
+                total_bytes = size * streams
+                if total_bytes > max_bytes or clock() + total_bytes * least_byte_s > until:
+                    continue
+                seconds = self.put(size, streams)
+                yield Sample("write", total_bytes, seconds, requests=streams, streams=streams)
+                max_bytes -= total_bytes
+                least_byte_s = min(least_byte_s or math.inf, seconds / total_bytes)
 
 
 def writing_costs(samples: Iterable[Sample]) -> Costs | None:

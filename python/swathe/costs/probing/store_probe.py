@@ -38,7 +38,6 @@ from swathe.costs.probing.probe_schedule import (
     ProbeParameters,
 )
 from swathe.costs.probing.probe_vectors import VectorStudy, study_vectors
-from swathe.costs.probing.probe_writes import STREAMS as WRITTEN_AT_ONCE
 from swathe.costs.probing.probe_writes import WriteProbe, writing_costs
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from swathe.costs.probing.reader_protocol import OpenedObject, Reader, Timing
     from swathe.costs.probing.resolve_target import ProbeTarget
 
-WRITINGS = 3
-"""Number of writes of objects of each size."""
 OPENINGS = 3
 """Number of measurements of opening an object, and of opening a connection."""
 SLOWEST_BYTES_PER_S = 1e5
@@ -492,20 +489,7 @@ class _ProbeRun:
 
     def _write(self, writing: WriteProbe) -> None:
         """Write what a fifth of the budgets allows; the rest is for reading."""
-        until = self.clock() + self.parameters.max_time_s / 5
-        bytes_left = self.parameters.max_bytes // 5
-        cells = [(size, streams) for size in self.parameters.sizes for streams in WRITTEN_AT_ONCE]
-        cells.sort(key=math.prod)
-        least_byte_s = 0.0
-        for turn in range(WRITINGS):
-            # First in ascending order: each predicts the time of the next.
-            order = self.rng.permutation(len(cells)) if turn else range(len(cells))
-            for size, streams in (cells[at] for at in order):
-                total_bytes = size * streams
-                if total_bytes > bytes_left or self.clock() + total_bytes * least_byte_s > until:
-                    continue
-                seconds = writing.put(size, streams)
-                self._keep(Sample("write", total_bytes, seconds, requests=streams, streams=streams))
-                self._count(total_bytes, streams)
-                bytes_left -= total_bytes
-                least_byte_s = min(least_byte_s or math.inf, seconds / total_bytes)
+        limits = self.parameters.max_time_s / 5, self.parameters.max_bytes // 5
+        for sample in writing.samples(self.parameters.sizes, *limits, self.rng, self.clock):
+            self._keep(sample)
+            self._count(sample.bytes, sample.requests)

@@ -167,6 +167,8 @@ def store(request: Request, user: Reader, name: str) -> Response:
         store=record,
         place=portal.place_of(record, user),
         servers=_server_rows(request, record, user),
+        work=catalog.stripe_work(record.name) if record.over else [],
+        sees_paths=portal.sees_all(user),
         host=host,
         profile=profile,
         costs=[] if profile is None else list(cost_rows(profile)),

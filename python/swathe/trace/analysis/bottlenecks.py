@@ -20,7 +20,7 @@ from swathe.trace.analysis.stages import AROUND
 from swathe.trace.analysis.stripe_requests import find_requests, time_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -50,7 +50,8 @@ class Bottleneck:
 
     Attributes:
         part: `disk`, `server`, `link` (to a server) or `client`.
-        server: the server, as STORE of its events; empty for the client.
+        server: the server, as STORE of its events, perhaps with its folder there (`lake:parts/`);
+            empty for the client.
         disk: folder of the disk on its server; empty if it is none, or unknown.
         symptom: `no answer`, `unavailable`, `refusal`, `damage`, `stall`, `latency`, `bandwidth`,
             `slow`, or `late` (the server does not get to its work).
@@ -92,14 +93,39 @@ class ServerTimes:
 def find_bottlenecks(
     events: Events, spans: Spans, time_ns: Rows
 ) -> tuple[list[ServerTimes], list[Bottleneck]]:
-    """Return the servers of striped reads, and what slows these reads, the worst first."""
+    """Return the servers of striped reads, and what slows these reads.
+
+    First damage, then other failures, then what takes longer than elsewhere; of each, what costs
+    most time first.
+    """
     requests = find_requests(events, spans, time_ns)
+    # Folders record no requests, but damage.
+    damage = list(_damage_at_client(events))
     if not len(requests):
-        return [], []
+        return [], damage
     study = _Study(events, spans, time_ns, requests)
-    faults = list(study.faults())
-    slow = sorted([*study.slow_parts(), *study.client()], key=lambda each: -each.lost_s)
-    return study.servers(), [*faults, *slow]
+    # Damage causes other failures, and they may cost more time.
+    damage = _by_loss([*study.damage(), *damage])
+    slow = _by_loss([*study.slow_parts(), *study.client()])
+    return study.servers(), [*damage, *_by_loss(study.failures()), *slow]
+
+
+def _by_loss(bottlenecks: Iterable[Bottleneck]) -> list[Bottleneck]:
+    return sorted(bottlenecks, key=lambda each: each.lost_s, reverse=True)
+
+
+def _damage_at_client(events: Events) -> Iterator[Bottleneck]:
+    """Yield damage that the client saw: of servers that do not verify what they send."""
+    rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["STRIPE_DAMAGE"])))
+    rows_by_server: dict[str, list[int]] = {}
+    for row in rows.tolist():
+        rows_by_server.setdefault(text_of(events, "SERVER", row), []).append(row)
+    for server, mine in rows_by_server.items():
+        why = (
+            f"{len(mine)} ranges of its parts are not what was written: "
+            f"{text_of(events, 'OBJECT', mine[0])}, {text_of(events, 'WHY', mine[0])}"
+        )
+        yield Bottleneck("disk", server.removesuffix(":"), "", "damage", 0.0, why)
 
 
 class _Study:
@@ -153,10 +179,9 @@ class _Study:
 
     # Failures -----------------------------------------------------------------------------------
 
-    def faults(self) -> Iterator[Bottleneck]:
-        """Yield what fails: damage, and servers or links of which many requests fail."""
+    def failures(self) -> Iterator[Bottleneck]:
+        """Yield the servers and links of which many requests fail, other than by damage."""
         damages = self._damages()
-        yield from self._damage_by_disk(damages)
         for mine in _groups(self.requests.store):
             wrong = mine[self.failed[mine] & ~damages[mine]]
             if len(wrong) < FAULT_SHARE * len(mine) or not len(wrong):
@@ -194,7 +219,9 @@ class _Study:
         own = lifeline[self.requests.start]
         return (own >= 0) & np.isin(own, codes)
 
-    def _damage_by_disk(self, damages: Mask) -> Iterator[Bottleneck]:
+    def damage(self) -> Iterator[Bottleneck]:
+        """Yield the disks on which servers found damage."""
+        damages = self._damages()
         for mine in _groups(self.places):
             wrong = mine[damages[mine]]
             if len(wrong):
@@ -207,15 +234,6 @@ class _Study:
                     lost_s=self._wall_s(wrong),
                     why=f"{len(wrong)} of {len(mine)} requests met damage: {reason}",
                 )
-        # Servers that do not verify what they send: the client does.
-        events = self.events
-        rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["STRIPE_DAMAGE"])))
-        places = Counter(text_of(events, "SERVER", int(row)) for row in rows)
-        for server, count in places.items():
-            row = next(int(row) for row in rows if text_of(events, "SERVER", int(row)) == server)
-            why = f"{count} ranges of its parts are not what was written: "
-            why += f"{text_of(events, 'OBJECT', row)}, {text_of(events, 'WHY', row)}"
-            yield Bottleneck("disk", server.partition(":")[0], "", "damage", 0.0, why)
 
     # Lost time ----------------------------------------------------------------------------------
 

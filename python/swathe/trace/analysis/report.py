@@ -86,7 +86,8 @@ class TraceReport:
         elapsed_s: seconds until the last event.
         unfinished: stages that began and did not end, by name.
         servers: the disks of the servers of striped reads.
-        bottlenecks: what slows striped reads, the worst first.
+        bottlenecks: what slows striped reads: first damage, then other failures, then what is slow;
+            of each, what costs most time first.
         last_begun: up to 100 of these: stage, target, object.
         orphans: ends without a beginning.
         dropped: events dropped by senders or the recorder.

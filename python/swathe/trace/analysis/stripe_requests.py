@@ -105,21 +105,11 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
     ]
     late_s = late[0] + late[1]
     working = 1 - np.divide(late_s, total_s, out=np.zeros(len(start)), where=total_s > 0)
-
-    def at_server(name: str) -> Seconds:
-        values = numbers_of(events, name)[server_end]
-        return np.where(server_end >= 0, np.nan_to_num(values), np.nan)
-
-    disk_s, verify_s, queue_s = (at_server(name) for name in ("DISK_S", "VERIFY_S", "QUEUE_S"))
-    work_s = disk_s + verify_s + queue_s
-    verify_share = np.divide(verify_s, work_s, out=np.zeros(len(start)), where=work_s > 0)
+    own_s, wait_s, serve_s = _server_times(events, time_ns, server_start, server_end)
     has_both = (server_start >= 0) & (server_end >= 0)
-    serve_s = np.where(has_both, (time_ns[server_end] - time_ns[server_start]) / 1e9, np.nan)
-    wait_s, send_s = at_server("WAIT_S"), at_server("SEND_S")
-    own_s = np.maximum(serve_s - wait_s - send_s, 0) + wait_s * verify_share
     # It cannot take longer there than the client waited: the server may go on for nobody.
     inside_s = (total_s - late_s).clip(0)
-    wait_s = np.minimum(wait_s * (1 - verify_share) * working, inside_s)
+    wait_s = np.minimum(wait_s * working, inside_s)
     own_s = np.minimum(own_s * working, inside_s - np.nan_to_num(wait_s))
     head_s = np.where(
         (sending >= 0) & has_both, (time_ns[sending] - time_ns[server_start]) / 1e9, serve_s
@@ -146,13 +136,32 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
     )
 
 
+def _server_times(
+    events: Events, time_ns: Rows, server_start: Rows, server_end: Rows
+) -> tuple[Seconds, Seconds, Seconds]:
+    """Return own times of servers, waits for disks, and whole times; NaN without their events."""
+
+    def field(name: str) -> Seconds:
+        values = numbers_of(events, name)[server_end]
+        return np.where(server_end >= 0, np.nan_to_num(values), np.nan)
+
+    disk_s, verify_s, queue_s = (field(name) for name in ("DISK_S", "VERIFY_S", "QUEUE_S"))
+    work_s = disk_s + verify_s + queue_s
+    verify_share = np.divide(verify_s, work_s, out=np.zeros(len(work_s)), where=work_s > 0)
+    has_both = (server_start >= 0) & (server_end >= 0)
+    serve_s = np.where(has_both, (time_ns[server_end] - time_ns[server_start]) / 1e9, np.nan)
+    wait_s, send_s = field("WAIT_S"), field("SEND_S")
+    own_s = np.maximum(serve_s - wait_s - send_s, 0) + wait_s * verify_share
+    return own_s, wait_s * (1 - verify_share), serve_s
+
+
 def _pairs(
     events: Events, spans: Spans, time_ns: Rows, process: Rows
 ) -> tuple[Rows, Rows, Mask, Rows]:
-    """Return first and last rows of requests in order of time, which did not end, and ends.
+    """Return the requests in order of their beginning: first rows, last rows, is_open, and end_ns.
 
-    What did not end lasts until the last event of its process. It is left out if it may only have
-    been in flight then.
+    A request without an end lasts until the last event of its process. It is open if that is far
+    longer than others last. Else it may have been in flight when the trace ended: it is left out.
     """
     in_stripe = codes_of(events, "STRIPE")[0] >= 0
     fetches = in_stripe & np.isin(events.event.codes, event_codes(events, ["FETCH_START"]))

@@ -9,6 +9,7 @@ use super::s3::{S3Copier, S3Order};
 use super::{Bucket, Cloud, Settings};
 use crate::object_writer::{PART_BYTES, part_bytes, parts};
 use crate::redact::percent_encode;
+use crate::remote::copy_progress::report_progress;
 use crate::remote::hidden_object::TIDYING;
 use crate::remote::request_target::RequestTarget;
 use crate::remote::response::RequestSecrets;
@@ -21,12 +22,11 @@ use reqwest::{Client, Method};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use swathe_net::{host, net, staying};
 use swathe_store_api::{
     CopyRefusal, CopySource, Failure, ServerCopy, StoreError, StoreSettings, Version,
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// The largest object, or part, that S3 copies with a request.
 const LARGEST_COPY_BYTES: u64 = 5 << 30;
@@ -38,8 +38,6 @@ const SMALLEST_PART_BYTES: u64 = 5 << 20;
 const PART_COPIES: usize = 8;
 /// Longest answer to a copy.
 const ANSWER_BYTES: usize = 64 << 10;
-/// How often to look whether to go on.
-const STEP: Duration = Duration::from_millis(200);
 
 const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 const SOURCE_RANGE: HeaderName = HeaderName::from_static("x-amz-copy-source-range");
@@ -110,7 +108,7 @@ pub(super) fn copy(order: BucketOrder<'_>) -> Result<Box<dyn ServerCopy>, CopyFa
         };
         Ok(tokio::select! {
             result = work => result,
-            () = stop(order.source, &count) => {
+            () = report_progress(order.source, &count) => {
                 Err(StoreError::Interrupted { url: order.url.to_string() }.into())
             }
         })
@@ -146,7 +144,7 @@ impl CopyFailure {
     }
 }
 
-/// Refuse a source that the credentials of the copy may not be for.
+/// Refuse a source that has another server or other credentials than the copy.
 pub(super) fn check_reader(
     ours: &StoreSettings,
     theirs: &StoreSettings,
@@ -159,12 +157,6 @@ pub(super) fn check_reader(
         true => return Ok(()),
     };
     Err(CopyRefusal::Unable(why.into()))
-}
-
-async fn stop(source: &CopySource<'_>, count: &AtomicU64) {
-    while (source.progress)(count.load(Ordering::Relaxed)) {
-        sleep(STEP).await;
-    }
 }
 
 /// A copy within a bucket of Google or Azure.
@@ -384,8 +376,10 @@ fn element(text: &str, name: &str) -> Option<String> {
     Some(value.replace("&quot;", "\"").replace("&#34;", "\"").chars().take(200).collect())
 }
 
-/// The length of the parts by which an object is copied; `None` if it is copied at once. An object
-/// that came in parts gets as many: of ours of the length that we write, of others of the next MiB.
+/// The length of the parts that an object is copied in; `None` if it is copied with one request.
+///
+/// An object that came in parts is copied in as many. They are as long as those that we write, if that
+/// gives this number. Else all are equally long, rounded up to a MiB.
 fn copy_part_bytes(version: &Version) -> Option<u64> {
     let size = version.size;
     let count = version.tag.trim_matches('"').split_once('-').and_then(|(_, n)| n.parse().ok());

@@ -1,0 +1,454 @@
+//! A window of a read: some requests, and what is asked of the parts to answer them.
+//!
+//! Each part is asked for what is needed of it. A part that is slow, late or lost is left out, if
+//! others are enough to rebuild what it has. All bytes are checked before they count.
+
+use crate::ask::Ask;
+use crate::object::Object;
+use crate::part_fetch::{Message, PartFetch};
+use crate::read_events::{StageEvents, record_damage, record_hedge};
+use crate::shards::{ShardId, ShardRanges, Shards};
+use bytes::Bytes;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Instant;
+use swathe_store_api::{Interrupt, StoreError};
+
+/// A part is left out if a window then takes less than this share of its time.
+const WORTH: f64 = 0.8;
+/// A wait is checked for an interrupt after this time.
+const STEP: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Some requests, and what was asked for to answer them.
+pub(crate) struct Window {
+    object: Arc<Object>,
+    requests: Vec<Range<u64>>,
+    targets: ShardRanges,
+    shards: Shards,
+    /// Shards with bytes that are not what was written, or whose part is left out of this window.
+    bad_shards: HashSet<ShardId>,
+    /// What is wrong with them.
+    damages: Vec<String>,
+    /// Parts that are left out: slow ones.
+    slow: HashSet<u32>,
+    fetches: Vec<PartFetch>,
+    sender: Sender<(usize, Message)>,
+    receiver: Receiver<(usize, Message)>,
+}
+
+impl Window {
+    /// Ask for what the answers to requests need.
+    pub(crate) fn start(object: Arc<Object>, requests: Vec<Range<u64>>) -> Window {
+        let targets = ShardRanges::of(object.layout(), &requests);
+        let mut window = Window::new(object, targets);
+        window.requests = requests;
+        window.leave_out_slow_parts();
+        window.begin();
+        window
+    }
+
+    fn new(object: Arc<Object>, targets: ShardRanges) -> Window {
+        let (sender, receiver) = channel();
+        Window {
+            object,
+            requests: Vec::new(),
+            targets,
+            shards: Shards::default(),
+            bad_shards: HashSet::new(),
+            damages: Vec::new(),
+            slow: HashSet::new(),
+            fetches: Vec::new(),
+            sender,
+            receiver,
+        }
+    }
+
+    fn begin(&mut self) {
+        if let Some(needs) = self.needs(&HashSet::new()) {
+            self.object.hedges.add_read(needs.bytes());
+            self.ask(&needs);
+        }
+    }
+
+    /// Ask for bytes of a part, rather from others than from parts that are `bad`: those may still
+    /// help where they are right.
+    pub(crate) fn without(object: Arc<Object>, targets: ShardRanges, bad: &[u32]) -> Window {
+        let mut window = Window::new(object, targets);
+        window.slow.extend(bad);
+        window.begin();
+        window
+    }
+
+    /// Leave out parts as long as the others are quicker without them.
+    fn leave_out_slow_parts(&mut self) {
+        if self.object.layout().parity == 0 {
+            return;
+        }
+        let Some(mut times) = self.part_times() else { return };
+        while self.slow.len() < self.object.layout().parity as usize {
+            let Some((slowest, seconds)) = times.pop() else { return };
+            // Without it the others have more to do, not less.
+            if times.last().is_none_or(|(_, next)| *next >= WORTH * seconds) {
+                return;
+            }
+            self.slow.insert(slowest);
+            match self.part_times() {
+                Some(without)
+                    if without.last().is_some_and(|(_, most)| *most < WORTH * seconds) =>
+                {
+                    times = without;
+                }
+                _ => {
+                    self.slow.remove(&slowest);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The parts with their predicted seconds, the slowest last. `None` if too few can be read.
+    fn part_times(&self) -> Option<Vec<(u32, f64)>> {
+        let asks = self.asks_by_part(&self.needs(&HashSet::new())?);
+        let mut times: Vec<(u32, f64)> = (0..)
+            .zip(&asks)
+            .map(|(part, asks)| (part, self.object.parts[part as usize].estimate_s(asks)))
+            .collect();
+        times.sort_by(|one, other| one.1.total_cmp(&other.1));
+        Some(times)
+    }
+
+    /// Whether bytes of a shard are to be had from its part.
+    fn is_usable(&self, (row, shard): ShardId, without: &HashSet<u32>) -> bool {
+        let part = self.object.layout().part_of(row, shard);
+        !without.contains(&part)
+            && !self.bad_shards.contains(&(row, shard))
+            && self.object.parts[part as usize].is_there()
+    }
+
+    /// Whether it is better to leave them.
+    fn is_avoided(&self, (row, shard): ShardId) -> bool {
+        let part = self.object.layout().part_of(row, shard);
+        self.slow.contains(&part) || !self.object.parts[part as usize].is_usable()
+    }
+
+    /// What is still to be read for what is wanted; `None` if it cannot be. `without`: parts that
+    /// are not to be asked.
+    fn needs(&self, without: &HashSet<u32>) -> Option<ShardRanges> {
+        let layout = self.object.layout();
+        let mut needs = ShardRanges::default();
+        let mut losses = Vec::new();
+        for (id, ranges) in self.targets.iter() {
+            let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
+            for range in ranges.iter().filter(|range| !self.shards.can_give(layout, id, range)) {
+                if is_direct {
+                    needs.add(id, range.clone());
+                } else {
+                    losses.push((id, range.clone()));
+                }
+            }
+        }
+        for (id, range) in losses {
+            self.add_helpers(id, &range, without, &mut needs)?;
+        }
+        Some(needs)
+    }
+
+    /// What is needed to rebuild bytes of a shard; the shard itself, if others are too few.
+    fn add_helpers(
+        &self,
+        id: ShardId,
+        range: &Range<u64>,
+        without: &HashSet<u32>,
+        needs: &mut ShardRanges,
+    ) -> Option<()> {
+        let (layout, row) = (self.object.layout(), id.0);
+        let others = (0..layout.parts()).map(|shard| (row, shard)).filter(|&other| other != id);
+        let mut others: Vec<ShardId> =
+            others.filter(|&other| self.is_usable(other, without)).collect();
+        let own = self.is_usable(id, without);
+        if (layout.parity == 0 || others.len() < layout.data as usize) && own {
+            needs.add(id, range.clone());
+            return Some(());
+        }
+        // First those that are there or asked for already, last those that are better left.
+        others.sort_by_key(|&other| {
+            let is_cheap = self.shards.get(other, range).is_some() || needs.has(other);
+            (self.is_avoided(other), !is_cheap)
+        });
+        let helpers = others.get(..layout.data as usize)?;
+        if own && helpers.iter().any(|&other| self.is_avoided(other)) {
+            needs.add(id, range.clone());
+            return Some(());
+        }
+        for &other in helpers {
+            let length = layout.shard_bytes(row, other.1);
+            let there = range.start.min(length)..range.end.min(length);
+            if !there.is_empty() && self.shards.get(other, &there).is_none() {
+                needs.add(other, layout.widen(&there, length));
+            }
+        }
+        Some(())
+    }
+
+    fn asks_by_part(&self, needs: &ShardRanges) -> Vec<Vec<Ask>> {
+        let layout = self.object.layout();
+        let mut asks = vec![Vec::new(); layout.parts() as usize];
+        for (id, ranges) in needs.iter() {
+            let part = layout.part_of(id.0, id.1);
+            asks[part as usize].extend(ranges.iter().map(|range| Ask {
+                id,
+                in_shard: range.clone(),
+                in_part: layout.in_part(id.0, range),
+            }));
+        }
+        asks
+    }
+
+    /// Ask parts for what is needed; the numbers of the fetches.
+    fn ask(&mut self, needs: &ShardRanges) -> Range<usize> {
+        let first = self.fetches.len();
+        for (part, asks) in self.asks_by_part(needs).into_iter().enumerate() {
+            if !asks.is_empty() {
+                let number = self.fetches.len();
+                let fetch = PartFetch::start(&self.object, part as u32, asks, number, &self.sender);
+                self.fetches.push(fetch);
+            }
+        }
+        first..self.fetches.len()
+    }
+
+    /// The bytes of all requests.
+    pub(crate) fn answers(mut self) -> Result<Vec<Bytes>, StoreError> {
+        self.complete()?;
+        self.requests.iter().map(|request| self.assemble(request)).collect()
+    }
+
+    /// All that is wanted.
+    pub(crate) fn shards(mut self) -> Result<Shards, StoreError> {
+        self.complete()?;
+        Ok(self.shards)
+    }
+
+    fn complete(&mut self) -> Result<(), StoreError> {
+        let layout = self.object.layout();
+        while !self.is_complete() {
+            if self.fetches.iter().any(|fetch| fetch.is_running) {
+                self.wait()?;
+                continue;
+            }
+            let needs = self.needs(&HashSet::new()).filter(|needs| !needs.is_empty());
+            let needs = needs.ok_or_else(|| self.object.too_few(&self.damages))?;
+            self.ask(&needs);
+        }
+        let late: Vec<usize> = (0..self.fetches.len())
+            .filter(|&number| self.fetches[number].is_running && self.fetches[number].is_hedged)
+            .collect();
+        for number in late {
+            self.object.hedges.add_win();
+            record_hedge("STRIPE_HEDGE_WON", &self.object, self.fetches[number].part, 0);
+        }
+        let targets = self.targets.clone();
+        let (mut stage, mut byte_count) = (None, 0);
+        for (id, ranges) in targets.iter() {
+            for range in ranges {
+                if self.shards.get(id, range).is_none() {
+                    let start = || StageEvents::start("REBUILD", &self.object, |_| {});
+                    stage.get_or_insert_with(start);
+                    self.shards.rebuild(layout, &self.object.parity, id, range);
+                    self.check_result(id, range)?;
+                    byte_count += range.end - range.start;
+                }
+            }
+        }
+        if let Some(stage) = stage {
+            stage.end(Ok(byte_count));
+        }
+        Ok(())
+    }
+
+    /// Compare bytes that were computed with their checksums, too.
+    fn check_result(&self, id: ShardId, range: &Range<u64>) -> Result<(), StoreError> {
+        let (object, layout) = (&self.object, self.object.layout());
+        let part = layout.part_of(id.0, id.1);
+        let start = layout.in_part(id.0, range).start;
+        let bytes = self.shards.get(id, range).unwrap_or_default();
+        let is_whole = bytes.len() as u64 == range.end - range.start;
+        match object.sums.first_wrong(&object.header, part, start, &bytes)? {
+            None if is_whole => Ok(()),
+            _ => Err(object
+                .too_few(&[format!("what was computed of part {part} is not what was written")])),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        let layout = self.object.layout();
+        self.targets
+            .iter()
+            .all(|(id, ranges)| ranges.iter().all(|range| self.shards.can_give(layout, id, range)))
+    }
+
+    fn assemble(&self, request: &Range<u64>) -> Result<Bytes, StoreError> {
+        let pieces: Vec<_> = self.object.layout().pieces(request.clone()).collect();
+        let get = |id, range: &Range<u64>| {
+            self.shards.get(id, range).ok_or_else(|| self.object.too_few(&self.damages))
+        };
+        if let [piece] = &pieces[..] {
+            return get((piece.row, piece.shard), &piece.range);
+        }
+        let mut bytes = Vec::with_capacity((request.end - request.start) as usize);
+        for piece in &pieces {
+            bytes.extend_from_slice(&get((piece.row, piece.shard), &piece.range)?);
+        }
+        Ok(bytes.into())
+    }
+
+    /// Wait for the next message, or until a fetch is late.
+    fn wait(&mut self) -> Result<(), StoreError> {
+        if Interrupt::current().is_set() {
+            return Err(StoreError::Interrupted { url: self.object.url.clone() });
+        }
+        let until = Instant::now() + STEP;
+        let until = self.next_deadline().map_or(until, |deadline| deadline.min(until));
+        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok((number, message)) => {
+                if self.fetches[number].is_running
+                    && let Some(result) = self.fetches[number].take(message)
+                {
+                    self.settle(number, result)?;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => self.act_on_late(),
+            Err(RecvTimeoutError::Disconnected) => {}
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let running = self.fetches.iter().filter(|fetch| fetch.is_running);
+        running
+            .map(|fetch| if fetch.is_hedged { fetch.timeout_at() } else { fetch.late_at() })
+            .filter(|&at| at > Instant::now())
+            .min()
+    }
+
+    /// Give up fetches that are gone, and read around those that are late.
+    fn act_on_late(&mut self) {
+        let now = Instant::now();
+        if self.object.layout().parity == 0 {
+            return;
+        }
+        for number in 0..self.fetches.len() {
+            let fetch = &self.fetches[number];
+            if !fetch.is_running {
+                continue;
+            }
+            if fetch.timeout_at() <= now {
+                let part = fetch.part;
+                let without = HashSet::from([part]);
+                if self.needs(&without).is_some() {
+                    self.object.parts[part as usize].note_failure();
+                    self.slow.insert(part);
+                    self.fetches[number].abandon();
+                    self.keep(number);
+                }
+            }
+        }
+        let late: HashSet<u32> = self
+            .fetches
+            .iter()
+            .filter(|fetch| fetch.is_running && !fetch.is_hedge && fetch.late_at() <= now)
+            .map(|fetch| fetch.part)
+            .collect();
+        let is_only_late =
+            self.fetches.iter().all(|fetch| !fetch.is_running || late.contains(&fetch.part));
+        let is_new = self.fetches.iter().any(|fetch| fetch.is_running && !fetch.is_hedged);
+        if late.is_empty() || !is_only_late || !is_new {
+            return;
+        }
+        // What did come of them is not needed twice.
+        (0..self.fetches.len()).for_each(|number| self.keep(number));
+        let Some(needs) = self.needs(&late).filter(|needs| !needs.is_empty()) else { return };
+        for fetch in self.fetches.iter_mut().filter(|fetch| fetch.is_running) {
+            fetch.is_hedged = true;
+        }
+        if !self.object.hedges.take(needs.bytes()) {
+            return;
+        }
+        for &part in &late {
+            record_hedge("STRIPE_HEDGE", &self.object, part, needs.bytes());
+        }
+        for number in self.ask(&needs) {
+            self.fetches[number].is_hedge = true;
+        }
+    }
+
+    /// Check what came of a fetch, and keep what is right.
+    fn keep(&mut self, number: usize) {
+        let mut bad = Vec::new();
+        let fetch = &self.fetches[number];
+        for ask in &fetch.asks {
+            if self.shards.get(ask.id, &ask.in_shard).is_some() {
+                continue;
+            }
+            let Some(bytes) = fetch.bytes_of(&ask.in_part) else { continue };
+            let sums = &self.object.sums;
+            match sums.first_wrong(&self.object.header, fetch.part, ask.in_part.start, &bytes) {
+                Ok(None) => self.shards.put(ask.id, ask.in_shard.start, bytes),
+                Ok(Some(at)) => bad.push((ask.id, format!("byte {at} is not what was written"))),
+                Err(error) => bad.push((ask.id, error.to_string())),
+            }
+        }
+        bad.into_iter().for_each(|(id, why)| self.note_damage(number, id, why));
+    }
+
+    /// From now on a shard is not read from its part, which has something else.
+    fn note_damage(&mut self, number: usize, id: ShardId, why: String) {
+        let part_number = self.fetches[number].part;
+        record_damage(&self.object, part_number, &why);
+        let part = &self.object.parts[part_number as usize];
+        let damage = format!("{} on {}: {why}", part.path(), part.server_names());
+        self.object.note(format!(
+            "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
+            self.object.url
+        ));
+        self.damages.push(damage);
+        self.bad_shards.insert(id);
+    }
+
+    /// A fetch ended.
+    fn settle(&mut self, number: usize, result: Result<(), StoreError>) -> Result<(), StoreError> {
+        self.keep(number);
+        let Err(error) = result else { return Ok(()) };
+        if let StoreError::Interrupted { .. } = error {
+            return Err(error);
+        }
+        let part = &self.object.parts[self.fetches[number].part as usize];
+        // Its version was taken from the record; its file may have been copied since.
+        let is_other = !matches!(
+            error,
+            StoreError::Network { .. } | StoreError::Io { .. } | StoreError::Damaged { .. }
+        );
+        if is_other && part.is_assumed() && part.open_anew().is_ok() {
+            return Ok(());
+        }
+        if let StoreError::Damaged { byte, why, .. } = &error
+            && let Some(ask) = self.fetches[number].ask_of(*byte)
+        {
+            // The rest of the part is asked for again.
+            let (id, why) = (ask.id, format!("byte {byte} is damaged: {why}"));
+            self.note_damage(number, id, why);
+            return Ok(());
+        }
+        part.lose(&error);
+        let layout = self.object.layout();
+        if layout.parity > 0 {
+            self.object.note(format!(
+                "{}: a part is lost, and rebuilt from others: {error}; see: swathe stripe check",
+                self.object.url
+            ));
+        }
+        Ok(())
+    }
+}
