@@ -44,10 +44,10 @@ pub(crate) fn ask_enough<T: Send + 'static>(
     while late > 0 {
         if limit.is_none() && is_enough(&answers) {
             let each = servers.iter().zip(&did_fail);
-            let all_failed = each
+            let are_all_failures = each
                 .filter(|((number, _), _)| answers[*number].is_none())
                 .all(|(_, &did_fail)| did_fail);
-            let least = if all_failed { grace.least_after_failure } else { grace.least };
+            let least = if are_all_failures { grace.least_after_failure } else { grace.least };
             limit = Some(Instant::now() + least.max(PATIENCE * began.elapsed()));
         }
         let answer = match limit {
@@ -109,7 +109,7 @@ pub(crate) fn ask_all<T: Send + 'static>(
     servers: &[Arc<Server>],
     work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
-    let answers = ask(&numbered(servers), work);
+    let answers = ask(&with_numbers(servers), work);
     let mut answers: Vec<(usize, T)> = answers.into_iter().collect();
     assert!(answers.len() == servers.len(), "a thread that asked a server panicked");
     answers.sort_by_key(|(number, _)| *number);
@@ -117,6 +117,6 @@ pub(crate) fn ask_all<T: Send + 'static>(
 }
 
 /// Servers with their numbers.
-pub(crate) fn numbered(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)> {
+pub(crate) fn with_numbers(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)> {
     servers.iter().cloned().enumerate().collect()
 }

@@ -22,7 +22,7 @@ const LARGE_BYTES: u64 = 1 << 20;
 const STEP: Duration = Duration::from_millis(100);
 
 static LARGE_COUNT: Mutex<u32> = Mutex::new(0);
-static LARGE_ENDED: Condvar = Condvar::new();
+static LARGE_END: Condvar = Condvar::new();
 
 /// One of the large parts that are rebuilt now.
 struct LargePart;
@@ -35,7 +35,7 @@ impl LargePart {
             if Interrupt::current().is_set() {
                 return Err(StoreError::Interrupted { url: url.to_string() });
             }
-            let guard = LARGE_ENDED.wait_timeout(count, STEP);
+            let guard = LARGE_END.wait_timeout(count, STEP);
             count = guard.unwrap_or_else(PoisonError::into_inner).0;
         }
         *count += 1;
@@ -46,7 +46,7 @@ impl LargePart {
 impl Drop for LargePart {
     fn drop(&mut self) {
         *LARGE_COUNT.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        LARGE_ENDED.notify_one();
+        LARGE_END.notify_one();
     }
 }
 

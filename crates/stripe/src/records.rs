@@ -3,7 +3,7 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, ask_enough, numbered};
+use crate::answers::{Grace, ask_enough, with_numbers};
 use crate::layout::Layout;
 use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
@@ -206,16 +206,16 @@ impl Records {
                 let good = answers.iter().flatten().filter(|answer| answer.says_what_it_has());
                 good.count() > spare
             };
-            let answers = ask_enough(&numbered(servers), count, ALL, is_enough, work);
+            let answers = ask_enough(&with_numbers(servers), count, ALL, is_enough, work);
             return Records { answers };
         }
         let (silent, others): (Vec<_>, Vec<_>) =
-            numbered(servers).into_iter().partition(|(_, server)| server.is_silent());
-        let asked = if silent.len() > spare { numbered(servers) } else { others };
+            with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
+        let first = if silent.len() > spare { with_numbers(servers) } else { others };
         let is_enough = |answers: &[Option<Answer>]| {
             answers.iter().filter(|answer| answer.is_none()).count() <= spare
         };
-        Records { answers: ask_enough(&asked, count, READ, is_enough, work) }
+        Records { answers: ask_enough(&first, count, READ, is_enough, work) }
     }
 
     /// The records that can be read.

@@ -115,24 +115,22 @@ impl Server {
 
     /// The room on it; `None` if it does not tell.
     pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
-        self.ask_soon(|| self.at("", |name| self.store.space(name)))
+        let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };
+        let result = self.within(limit, |_| self.at("", |name| self.store.space(name)));
+        self.learn("", &result);
+        result
     }
 
     /// Whether its folder exists.
     pub(crate) fn has_folder(&self) -> Result<bool, StoreError> {
-        self.ask_soon(|| self.at("", |name| self.store.has_folder(name)))
-    }
-
-    /// Ask what it knows without a search.
-    fn ask_soon<T>(&self, ask: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };
-        let result = self.within(limit, |_| ask());
+        let ask = || self.at("", |name| self.store.has_folder(name));
+        let result = self.within(ANSWER_LIMIT, |_| ask());
         self.learn("", &result);
         result
     }
 
     /// Let its folder be made with the first file in it.
-    pub(crate) fn let_folder_be_made(&self) {
+    pub(crate) fn allow_new_folder(&self) {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
@@ -238,10 +236,10 @@ impl Server {
 
     /// Whether it has a part or a record.
     pub(crate) fn has_files(&self) -> Result<bool, StoreError> {
-        self.within(ANSWER_LIMIT, |heard| {
+        self.within(ANSWER_LIMIT, |tell_page| {
             let mut listing = self.listing("")?;
             while let Some(page) = listing.next_page()? {
-                heard();
+                tell_page();
                 let is_ours = |item: &ListItem| match item {
                     ListItem::Object(entry) => !matches!(kind_of(&entry.path), FileKind::Other),
                     ListItem::Unlisted { .. } => false,
@@ -266,7 +264,7 @@ impl Server {
         path: &str,
         take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let result = self.within(ANSWER_LIMIT, |heard| self.list_pages(path, heard, take));
+        let result = self.within(ANSWER_LIMIT, |tell_page| self.list_pages(path, tell_page, take));
         self.learn(path, &result);
         result
     }
@@ -285,12 +283,12 @@ impl Server {
     fn list_pages(
         &self,
         path: &str,
-        heard: &dyn Fn(),
+        tell_page: &dyn Fn(),
         take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut listing = self.listing(path)?;
         while let Some(page) = listing.next_page()? {
-            heard();
+            tell_page();
             for item in page {
                 let below = |path: String| path.strip_prefix(&self.prefix).map(str::to_string);
                 match item {
@@ -309,7 +307,7 @@ impl Server {
         Ok(())
     }
 
-    /// Do work that waits for the server, and end its wait when it heard nothing for a time.
+    /// Do work that waits for the server, and end its wait when it tells nothing for a time.
     fn within<T>(
         &self,
         limit: Duration,
@@ -322,11 +320,11 @@ impl Server {
         let inner = outer.child();
         let sender = set_after(limit, inner.clone());
         inner.enter();
-        let heard = || {
+        let tell_page = || {
             // If nobody waits for it, the interrupt is set already.
             let _ = sender.send(());
         };
-        let result = work(&heard);
+        let result = work(&tell_page);
         outer.enter();
         match result {
             Err(StoreError::Interrupted { url }) if !outer.is_set() => {

@@ -7,7 +7,7 @@ use swathe_store_api::{Space, StoreError};
 
 /// Let the folders of servers be made that do not exist, if the store is new: all other servers say
 /// that they have no object.
-pub(crate) fn let_new_folders_be_made(servers: &[Arc<Server>]) {
+pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
     // A folder that cannot be looked at is an error when its server is written to.
     let lacks = |server: &&Arc<Server>| {
         server.store().is_local() && matches!(server.has_folder(), Ok(false))
@@ -19,7 +19,7 @@ pub(crate) fn let_new_folders_be_made(servers: &[Arc<Server>]) {
     let others: Vec<_> = others.into_iter().cloned().collect();
     let are_empty = ask_all(&others, |_, server| matches!(server.has_files(), Ok(false)));
     if !are_empty.contains(&false) {
-        absent.into_iter().for_each(|server| server.let_folder_be_made());
+        absent.into_iter().for_each(|server| server.allow_new_folder());
     }
 }
 

@@ -10,7 +10,7 @@ use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
-use crate::server_places::{let_new_folders_be_made, refuse_same_places};
+use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_room::StripedRoom;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
@@ -105,7 +105,7 @@ impl StripedStore {
             let is_apart = refuse_same_places(&self.servers, url)?;
             self.is_apart.store(is_apart, Ordering::Relaxed);
         }
-        let_new_folders_be_made(&self.servers);
+        allow_new_folders(&self.servers);
         Ok(())
     }
 
