@@ -319,7 +319,7 @@ mod tests {
             "<D:resourcetype></D:resourcetype>",
             "<D:getcontentlength>1234</D:getcontentlength>",
             "<D:quota-available-bytes>3</D:quota-available-bytes><D:quota-used-bytes>2</D:quota-used",
-            "{&quot;name&quot;:&quot;d&lt;1&quot;,&quot;is_up&quot;:true,&quot;free_bytes&quot;:3",
+            "{&quot;id&quot;:&quot;1f&quot;,&quot;name&quot;:&quot;d&lt;1&quot;,&quot;is_up&quot;:true,",
             "<D:getlastmodified>Sun, 06 Nov 1994 08:49:37 GMT</D:getlastmodified>",
         ] {
             assert!(page.contains(text), "{text}\n{page}");
