@@ -55,7 +55,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
 # help (SourceError), or nobody can do anything about it (SwatheError).
 TO_THE_WILDCARD = {
-    "StoreError": {"Interrupted", "ShortRead", "Unsupported", "Network", "Io"},
+    "StoreError": {"Damaged", "Interrupted", "Io", "Network", "ShortRead", "Unsupported"},
     "EngineError": {"Interrupted", "Internal"},
     "RegionError": {"Axes", "Empty", "TooLarge"},
 }
