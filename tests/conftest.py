@@ -111,6 +111,8 @@ MORE = frozenset(
         "stores/test_listing",
         "stores/test_remote",
         "stores/test_stores",
+        "stores/test_stripes_places",
+        "stores/test_stripes_progress",
         "stores/test_writing",
         "support/test_servers",
         "test_extras",
