@@ -84,8 +84,8 @@ def test_folders_and_urls_are_servers(
         (["disk-a", "disk-b"], {"block_bytes": 5000}, r"multiple of 4,096 .* found 5000"),
         (["disk-a", "disk-b"], {"options": {"region": "x"}}, r"expected none, found region"),
         (["disk-a", "disk-b"], {"tier": "near"}, r"a tier is one of"),
-        (["disk-a", "disk-a:"], {}, r"disk-a: and disk-a:, of which one is in the other"),
-        (["disk-a", "disk-a:x"], {}, r"disk-a: and disk-a:x/, of which one is in the other"),
+        (["disk-a", "disk-a:"], {}, r"disk-a: and disk-a:; one lies in the other"),
+        (["disk-a", "disk-a:x"], {}, r"disk-a: and disk-a:x/; one lies in the other"),
         (["disk-a:x", "disk-a:x/y"], {}, r"one is in the other"),
         (["disk-a", "../linked/sub"], {}, r"one is in the other"),
         (["lake", "lake:dr17"], {}, r"one is in the other"),
@@ -126,7 +126,9 @@ def test_striped_stores_do_not_lie_within_each_other(
     servers: dict[str, Store], over: Sequence[str], place: str
 ) -> None:
     swathe.stores.add("outer", "striped:", over=["disk-b:x", "lake", "http://host/a"])
-    with pytest.raises(StoreSettingsError, match=f"those of 'outer', found {place}, of which one"):
+    with pytest.raises(
+        StoreSettingsError, match=f"those of 'outer', found {place}; one lies in the other"
+    ):
         swathe.stores.add("wide", "striped:", over=over)
     # The same places are the same objects.
     swathe.stores.add("wide", "striped:", over=["disk-b:x", "lake", "disk-c"], parity=2)

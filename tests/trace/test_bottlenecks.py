@@ -393,15 +393,11 @@ def throttled(server: BlockServer) -> Iterator[None]:
         thread.join()
 
 
-# What uses the processor beside it makes all servers late: then the link seems to be it.
 @pytest.mark.long
-@pytest.mark.flaky(reruns=4)
 def test_server_with_a_tenth_of_a_processor(lab: Lab) -> None:
     with throttled(lab.running[1]):
         report = lab.report(read_all)
-    assert report.bottlenecks[0].server == "hostb", report
-    named = [found(each) for each in report.bottlenecks]
-    assert {("server", "hostb", "", "late"), ("server", "hostb", "", "slow")} & set(named), report
+    assert found(report.bottlenecks[0]) == ("server", "hostb", "", "late"), report
 
 
 @pytest.mark.long

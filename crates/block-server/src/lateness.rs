@@ -19,10 +19,12 @@ const LEAST: Duration = Duration::from_millis(5);
 
 /// Look at the clock again and again; count and record delays.
 pub(crate) async fn watch(counts: Arc<RequestCounts>) {
-    let mut last_work = Instant::now();
+    let (mut last_work, mut last_count) = (Instant::now(), 0);
     loop {
-        if counts.in_flight.load(Ordering::Relaxed) > 0 {
-            last_work = Instant::now();
+        // Most requests are shorter than the time between two looks.
+        let count = counts.answers();
+        if counts.in_flight.load(Ordering::Relaxed) > 0 || count != last_count {
+            (last_work, last_count) = (Instant::now(), count);
         }
         let is_idle = last_work.elapsed() > REST_AFTER;
         let due = Instant::now() + if is_idle { REST } else { BEAT };

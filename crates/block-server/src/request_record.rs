@@ -40,6 +40,13 @@ pub(crate) struct RequestCounts {
     pub(crate) late_ns: AtomicU64,
 }
 
+impl RequestCounts {
+    /// Answers so far.
+    pub(crate) fn answers(&self) -> u64 {
+        self.by_class.iter().flatten().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+}
+
 /// One request, from its head to the last byte of its answer.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {

@@ -199,11 +199,10 @@ def validate_stripe(
             f"bytes, found {short_text(block_bytes)}"
         )
     for one, other in combinations(over, 2):
-        ours, theirs = _location(one), _location(other)
-        if ours.startswith(theirs) or theirs.startswith(ours):
+        if _do_overlap(_location(one), _location(other)):
             raise StoreSettingsError(
                 f"a striped store: expected servers apart from each other, found {one.place} and "
-                f"{other.place}, of which one is in the other"
+                f"{other.place}; one lies in the other"
             )
     tiers = tuple(server.store.tier for server in over)
     if tier is None:
@@ -212,6 +211,11 @@ def validate_stripe(
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {short_text(tier)}")
     settings = {"parity": str(parity), "block_bytes": str(block_bytes)}
     return Store(validate_name(name), f"{STRIPE_URL}//{name}", tier, settings, list(over))
+
+
+def _do_overlap(one: str, other: str) -> bool:
+    """Return whether a location is in another, or is the same."""
+    return one.startswith(other) or other.startswith(one)
 
 
 def check_apart(store: Store, others: Sequence[Store]) -> None:
@@ -227,10 +231,10 @@ def check_apart(store: Store, others: Sequence[Store]) -> None:
         for server in other.over:
             theirs = _location(server)
             for place, ours in places:
-                if ours != theirs and (ours.startswith(theirs) or theirs.startswith(ours)):
+                if ours != theirs and _do_overlap(ours, theirs):
                     raise StoreSettingsError(
                         f"a striped store: expected servers apart from those of {other.name!r}, "
-                        f"found {place} and {server.place}, of which one is in the other"
+                        f"found {place} and {server.place}; one lies in the other"
                     )
 
 

@@ -46,11 +46,7 @@ pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
 pub(super) fn space(target: RequestTarget) -> Result<Option<Space>, StoreError> {
     let Some(url) = target.endpoint.url().cloned() else { return Ok(None) };
     target.block_on(async |client| {
-        let ask = async |failures| {
-            let limit = target.stall_limit(failures);
-            target.properties(client, &url, SPACE_QUESTION, limit).await
-        };
-        let (_, text) = target.with_retries(ask).await?;
+        let (_, text) = target.folder_properties(client, &url, SPACE_QUESTION).await?;
         text.map_or(Ok(None), |text| {
             space_of(&text).map_err(|why| target.network(format!("{}: {why}", host(&url))))
         })
@@ -61,11 +57,7 @@ pub(super) fn space(target: RequestTarget) -> Result<Option<Space>, StoreError> 
 pub(super) fn has_folder(target: RequestTarget) -> Result<bool, StoreError> {
     let Some(url) = target.endpoint.url().cloned() else { return Ok(true) };
     target.block_on(async |client| {
-        let ask = async |failures| {
-            let limit = target.stall_limit(failures);
-            target.properties(client, &url, QUESTION, limit).await
-        };
-        let (response, _) = target.with_retries(ask).await?;
+        let (response, _) = target.folder_properties(client, &url, QUESTION).await?;
         Ok(!matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::GONE))
     })
 }
@@ -176,6 +168,19 @@ impl RequestTarget {
         let is_folder = text.is_some_and(|text| is_collection(&text))
             || response.url().path().strip_suffix('/') == Some(url.path());
         Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
+    }
+
+    /// Properties of a folder, as [`RequestTarget::properties`], with further tries.
+    async fn folder_properties(
+        &self,
+        client: &Client,
+        url: &Url,
+        question: &'static str,
+    ) -> Result<(Response, Option<String>), StoreError> {
+        self.with_retries(async |failures| {
+            self.properties(client, url, question, self.stall_limit(failures)).await
+        })
+        .await
     }
 
     /// Properties of a URL, if the server sends them; `limit`: how long until it begins to.

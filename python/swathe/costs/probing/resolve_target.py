@@ -119,7 +119,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
 
 @contextmanager
 def refusing_folders(place: ProbeTarget) -> Iterator[None]:
-    """Say of a folder that it is one, where a measurement of its objects fails.
+    """Raise an error that names the folder if a measurement fails because an object is one.
 
     Raises:
         NotFoundError: If an object is a folder.

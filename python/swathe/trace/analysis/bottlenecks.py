@@ -187,7 +187,7 @@ class _Study:
     # Failures -----------------------------------------------------------------------------------
 
     def failures(self) -> Iterator[Bottleneck]:
-        """Yield the servers and links of which many requests fail, other than by damage."""
+        """Yield the servers and links of which many requests fail. Damage does not count."""
         damages = self._damages()
         for mine in _groups(self.requests.store):
             wrong = mine[self.failed[mine] & ~damages[mine]]
