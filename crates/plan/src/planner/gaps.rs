@@ -6,25 +6,35 @@ use crate::many_ranges::{MultiRange, MultiplexCosts};
 use std::ops::Range;
 
 /// The gaps between segments, smallest first.
-pub(super) struct Gaps(Vec<u64>);
+pub(super) struct Gaps {
+    lengths: Vec<u64>,
+    /// Bytes of the largest request once this many of them are closed.
+    largest_requests: Vec<u64>,
+}
 
 impl Gaps {
     pub fn of(spans: &[Range<u64>]) -> Gaps {
-        let mut gaps: Vec<u64> = spans.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
+        let mut gaps: Vec<(u64, usize)> = spans
+            .windows(2)
+            .enumerate()
+            .map(|(index, pair)| (pair[1].start - pair[0].end, index))
+            .collect();
         gaps.sort_unstable();
-        Gaps(gaps)
+        let lengths = gaps.iter().map(|(length, _)| *length).collect();
+        Gaps { lengths, largest_requests: largest_requests(spans, &gaps) }
     }
 
+    /// The length of the longest gap.
     pub fn largest(&self) -> u64 {
-        self.0.last().copied().unwrap_or(0)
+        self.lengths.last().copied().unwrap_or(0)
     }
 
     /// Lengths up to which gaps may be worth closing; all of them, if they are few.
     pub fn worth_trying(&self, base: Load, costs: &Costs, streams: &[u32]) -> Vec<u64> {
-        let mut lengths = if self.0.len() <= FEW_GAPS {
-            self.0.clone()
+        let mut lengths = if self.lengths.len() <= FEW_GAPS {
+            self.lengths.clone()
         } else {
-            streams.iter().map(|&streams| self.cheapest(base, costs, streams)).collect()
+            streams.iter().flat_map(|&streams| self.cheapest(base, costs, streams)).collect()
         };
         lengths.extend([0, self.largest()]);
         lengths.sort_unstable();
@@ -49,8 +59,8 @@ impl Gaps {
         lengths.extend(speeds.map(|per_s| part_bytes + (multi_range.range_s * per_s) as u64));
         let most = u64::from(multi_range.most_ranges(end));
         lengths.extend(streams.iter().filter_map(|&streams| {
-            let excess = (self.0.len() as u64 + 1).saturating_sub(most * u64::from(streams));
-            self.0.get(excess.checked_sub(1)? as usize).copied()
+            let excess = (self.lengths.len() as u64 + 1).saturating_sub(most * u64::from(streams));
+            self.lengths.get(excess.checked_sub(1)? as usize).copied()
         }));
         lengths.iter_mut().for_each(|length| *length = (*length).max(free));
         lengths.retain(|&length| length < self.largest());
@@ -74,7 +84,7 @@ impl Gaps {
         // So that all go in one round, or a few.
         lengths.extend([1, 2, 4].iter().filter_map(|rounds| {
             let most = rounds * multiplex.requests as usize;
-            self.0.get((self.0.len() + 1).saturating_sub(most).checked_sub(1)?).copied()
+            self.lengths.get((self.lengths.len() + 1).saturating_sub(most).checked_sub(1)?).copied()
         }));
         lengths.iter_mut().for_each(|length| *length = (*length).max(header_bytes));
         lengths.retain(|&length| length < self.largest());
@@ -83,27 +93,49 @@ impl Gaps {
         lengths
     }
 
-    /// Up to which length gaps are best closed, on this many streams. That large requests hold up
-    /// the others is left out: they can be split.
-    fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> u64 {
-        let seconds = |closed_gaps: u64, bytes: u64| {
-            let requests = base.requests - closed_gaps;
-            let load = |requests| Load { requests, ranges: requests, bytes, ..Load::default() };
-            let as_they_are = costs.seconds(load(requests), streams);
-            as_they_are.min(costs.seconds(load(requests.max(u64::from(streams))), streams))
+    /// Up to which length gaps are best closed, on this many streams: if requests stay as they are,
+    /// and if they are split so that each stream has one. The second is an estimate, for it leaves
+    /// out that some cannot be split evenly.
+    fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> [u64; 2] {
+        let seconds = |closed_gaps: usize, bytes: u64| {
+            let requests = base.requests - closed_gaps as u64;
+            let whole = (requests, self.largest_requests[closed_gaps]);
+            let split = (requests.max(u64::from(streams)), 0);
+            [whole, split].map(|(requests, largest)| {
+                let load = Load { requests, ranges: requests, bytes, largest, multiplexed: false };
+                costs.seconds(load, streams)
+            })
         };
-        let mut best = (seconds(0, base.bytes), 0);
+        let mut best = seconds(0, base.bytes).map(|seconds| (seconds, 0));
         let mut bytes = base.bytes;
-        for (index, &gap) in self.0.iter().enumerate() {
+        for (index, &gap) in self.lengths.iter().enumerate() {
             bytes += gap;
             // Equal gaps are closed together.
-            if self.0.get(index + 1) != Some(&gap) {
-                let seconds = seconds(index as u64 + 1, bytes);
-                if seconds < best.0 {
-                    best = (seconds, gap);
+            if self.lengths.get(index + 1) != Some(&gap) {
+                for (best, seconds) in best.iter_mut().zip(seconds(index + 1, bytes)) {
+                    if seconds < best.0 {
+                        *best = (seconds, gap);
+                    }
                 }
             }
         }
-        best.1
+        best.map(|(_, gap)| gap)
     }
+}
+
+/// Bytes of the largest request once none of `gaps` is closed, the first, the first two, and so
+/// on. A gap is a length and the index of the span before it.
+fn largest_requests(spans: &[Range<u64>], gaps: &[(u64, usize)]) -> Vec<u64> {
+    let mut largest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
+    let mut by_closed_gaps = vec![largest];
+    // Of each request, its last span by its first, and its first span by its last.
+    let mut lasts: Vec<usize> = (0..spans.len()).collect();
+    let mut firsts = lasts.clone();
+    for &(_, before) in gaps {
+        let (first, last) = (firsts[before], lasts[before + 1]);
+        (lasts[first], firsts[last]) = (last, first);
+        largest = largest.max(spans[last].end - spans[first].start);
+        by_closed_gaps.push(largest);
+    }
+    by_closed_gaps
 }

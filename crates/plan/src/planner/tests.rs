@@ -331,6 +331,22 @@ proptest! {
     }
 
     #[test]
+    fn no_gaps_are_better_closed_with_requests_as_they_are(
+        costs in any_costs(), segments in any_segments(60),
+    ) {
+        let read_s = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
+        let gaps = segments.windows(2).map(|pair| pair[1].start - pair[0].end);
+        for gap_bytes in gaps {
+            let reach = Reach { gap_bytes, cap_bytes: u64::MAX };
+            let load = Load::of(&windows(&segments, reach, Break::Anywhere));
+            if load.largest <= CAPS.request_bytes {
+                let whole_s = soonest(load, &costs, OPEN.into());
+                prop_assert!(read_s <= TIE * whole_s, "{read_s} {whole_s} {gap_bytes}");
+            }
+        }
+    }
+
+    #[test]
     fn requests_cover_every_segment_once_and_keep_the_caps(
         costs in any_costs(), segments in any_segments(60),
         request_kib in 1u64..4096, flights in 1u64..20, anywhere: bool,
