@@ -265,7 +265,7 @@ pub trait Sink: Send {
     }
 
     /// Rename the object to its final name; `sums`: of its parts, all but the last of `part_bytes`.
-    /// An object of this name is replaced only with `replaces`; buckets replace it always.
+    /// An object of this name is replaced only with `replaces`, if the server can tell.
     ///
     /// # Errors
     /// [`StoreError::Exists`]; else as [`Sink::write`].

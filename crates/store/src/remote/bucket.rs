@@ -6,6 +6,7 @@
 
 mod az;
 mod client;
+mod condition;
 mod copy;
 mod gs;
 mod list;
@@ -61,6 +62,7 @@ pub(crate) struct Settings {
 
 /// A bucket, to list and to write to.
 pub(crate) struct Bucket {
+    cloud: Cloud,
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
     authorization: Authorization,
@@ -154,12 +156,12 @@ impl Bucket {
         Ok((bucket, path))
     }
 
-    fn of<T>(store: T, authorization: Authorization, secrets: Vec<String>) -> Bucket
+    fn of<T>(cloud: Cloud, store: T, authorization: Authorization, secrets: Vec<String>) -> Bucket
     where
         T: ObjectStore + PaginatedListStore,
     {
         let store = Arc::new(store);
-        Bucket { objects: store.clone(), pages: store, authorization, secrets }
+        Bucket { cloud, objects: store.clone(), pages: store, authorization, secrets }
     }
 
     /// The error of an object, in our words.

@@ -119,7 +119,12 @@ pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, Str
             builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
         }
     };
-    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
+    Ok(Bucket::of(
+        super::Cloud::Azure,
+        builder.build().map_err(|error| error.to_string())?,
+        authorization,
+        secrets,
+    ))
 }
 
 /// Credentials for a container, by what right, and their secrets.

@@ -3,6 +3,7 @@
 
 use super::super::response::{REASON_CHARS, hide, reason_in};
 use super::super::retry::sending;
+use super::condition::Condition;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -36,7 +37,20 @@ impl HttpConnector for ProcessClient {
 
 #[async_trait]
 impl HttpService for ProcessClient {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let Some(condition) = Condition::of(&request) else { return self.send(request).await };
+        let plain = request.clone();
+        condition.add(&mut request);
+        let mut answer = self.send(request).await?;
+        match condition.judge(&mut answer).await {
+            true => self.send(plain).await,
+            false => Ok(answer),
+        }
+    }
+}
+
+impl ProcessClient {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let limit = sending(request.body().content_length() as u64);
         let secrets = secrets(&request);
         let exchange = async {

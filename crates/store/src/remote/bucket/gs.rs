@@ -94,7 +94,12 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
             builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
         }
     };
-    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
+    Ok(Bucket::of(
+        super::Cloud::Google,
+        builder.build().map_err(|error| error.to_string())?,
+        authorization,
+        secrets,
+    ))
 }
 
 /// The source of tokens for a bucket, by what right, and their secrets.

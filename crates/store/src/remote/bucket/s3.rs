@@ -74,7 +74,12 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
     // Not every server knows how to delete many objects at once, and one is all we delete.
     let builder = builder.with_disable_bulk_delete(true);
     let store = builder.with_retry(longer_retry()).with_http_connector(connector()?).build();
-    Ok(Bucket::of(store.map_err(|error| error.to_string())?, authorization, secrets))
+    Ok(Bucket::of(
+        super::Cloud::S3,
+        store.map_err(|error| error.to_string())?,
+        authorization,
+        secrets,
+    ))
 }
 
 /// For requests whose signature is dropped: the same code makes their URLs.

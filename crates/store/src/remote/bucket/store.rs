@@ -1,5 +1,6 @@
 //! Buckets as stores.
 
+use super::condition::Condition;
 use super::copy::{BucketOrder, check_reader, copy};
 use super::list::BucketListing;
 use super::upload::Upload;
@@ -190,12 +191,33 @@ impl Store for BucketStore {
         })
     }
 
+    /// What is removed is what was seen just before, if the server can tell.
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         let url = object.url;
         let (bucket, key) = self.bucket(url)?;
         let net = net().map_err(|why| StoreError::Network { url: url.to_string(), why })?;
-        let result = net.runtime.block_on(bucket.objects.delete(&key));
-        result.map_err(|error| bucket.error(url, error))
+        let metadata = net.runtime.block_on(bucket.objects.head(&key));
+        let metadata = match metadata.map_err(|error| bucket.error(url, error)) {
+            Ok(metadata) => Some(metadata),
+            Err(error @ StoreError::NotFound { .. }) => return Err(error),
+            // Who may remove objects may perhaps not look at them.
+            Err(_) => None,
+        };
+        let condition = metadata
+            .as_ref()
+            .and_then(|metadata| Condition::same(self.cloud, &bucket.objects, metadata));
+        let delete = bucket.objects.delete(&key);
+        let result = match &condition {
+            Some(condition) => net.runtime.block_on(condition.during(delete)),
+            None => net.runtime.block_on(delete),
+        };
+        match condition.is_some_and(|condition| condition.is_refused()) && result.is_err() {
+            true => Err(StoreError::Changed {
+                url: url.to_string(),
+                version: metadata.and_then(|metadata| metadata.e_tag).unwrap_or_default(),
+            }),
+            false => result.map_err(|error| bucket.error(url, error)),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Objects that are written to buckets: whole, or part after part.
 
-use super::Bucket;
+use super::condition::Condition;
+use super::{Bucket, Cloud};
 use bytes::Bytes;
 use object_store::path::Path as Key;
-use object_store::{MultipartUpload, ObjectStoreExt};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use std::collections::VecDeque;
 use swathe_net::{connect_events, net};
 use swathe_store_api::{Comparison, Failure, PartSums, Sink, StoreError};
@@ -62,20 +63,59 @@ impl Upload {
         result.map_err(|error| self.bucket.error(&self.url, error))
     }
 
-    fn complete(&mut self) -> Result<(), StoreError> {
+    /// Give the object its name; with `replaces` in place of what has it. `tag`: the ETag that it
+    /// would have on a server of the kind of S3.
+    fn complete(&mut self, tag: &str, replaces: bool) -> Result<(), StoreError> {
         while !self.sending.is_empty() {
             self.wait()?;
         }
-        let result = match &mut self.parts {
-            Some(parts) => block_on(&self.url, parts.complete())?,
-            None => {
-                let body = std::mem::take(&mut self.body);
-                block_on(&self.url, self.bucket.objects.put(&self.key, body.into()))?
+        let condition = match replaces {
+            true => None,
+            false => Condition::free(self.bucket.cloud, &self.bucket.objects, &self.key),
+        };
+        // What Azure is told in a condition of its own, object_store adds to whole objects only.
+        let is_azure = self.bucket.cloud == Cloud::Azure;
+        if !replaces && is_azure && self.parts.is_some() && self.present_tag().is_some() {
+            return Err(self.taken_error());
+        }
+        let mode = if !replaces && is_azure { PutMode::Create } else { PutMode::Overwrite };
+        let (objects, key) = (self.bucket.objects.clone(), self.key.clone());
+        let body = std::mem::take(&mut self.body);
+        let parts = self.parts.as_mut();
+        let put = async {
+            match parts {
+                Some(parts) => parts.complete().await,
+                None => objects.put_opts(&key, body.into(), PutOptions::from(mode)).await,
             }
         };
-        result.map_err(|error| self.bucket.error(&self.url, error))?;
+        let result = match &condition {
+            Some(condition) => block_on(&self.url, condition.during(put))?,
+            None => block_on(&self.url, put)?,
+        };
+        if let Err(error) = result {
+            let is_refused = matches!(error, object_store::Error::AlreadyExists { .. })
+                || condition.as_ref().is_some_and(|condition| condition.is_refused());
+            match self.present_tag().filter(|_| is_refused) {
+                // The answer to an earlier request was lost.
+                Some(now)
+                    if condition.is_some_and(|condition| condition.is_repeated())
+                        && now.trim_matches('"') == tag => {}
+                Some(_) => return Err(self.taken_error()),
+                None => return Err(self.bucket.error(&self.url, error)),
+            }
+        }
         self.is_complete = true;
         Ok(())
+    }
+
+    /// The ETag of the object that has the name now.
+    fn present_tag(&self) -> Option<String> {
+        let look = block_on(&self.url, self.bucket.objects.head(&self.key)).ok()?.ok()?;
+        Some(look.e_tag.unwrap_or_default())
+    }
+
+    fn taken_error(&self) -> StoreError {
+        StoreError::Exists { url: self.url.clone() }
     }
 }
 
@@ -86,11 +126,11 @@ impl Sink for Upload {
 
     fn finish(
         mut self: Box<Self>,
-        _sums: &PartSums,
+        sums: &PartSums,
         _part_bytes: u64,
-        _replaces: bool,
+        replaces: bool,
     ) -> Result<Comparison, Failure> {
-        self.complete()?;
+        self.complete(&sums.etag(), replaces)?;
         Ok(Comparison::Missing)
     }
 }
