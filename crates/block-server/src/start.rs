@@ -5,7 +5,7 @@ use crate::disks::Disks;
 use crate::error::StartError;
 use crate::identity::{Identity, Member, random_number};
 use crate::own_folder::{IDENTITY, lock_disk, own_path};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
@@ -25,6 +25,7 @@ pub(crate) fn disks(
         paths.iter().map(absolute).collect()
     };
     let (folders, forget) = (all_absolute(folders)?, all_absolute(forget)?);
+    check_disks_to_forget(&folders, &forget)?;
     let identities = present_disks(&folders, &forget)?;
     let mut members = known_members(&identities, &forget);
     let mut locks = BTreeMap::new();
@@ -122,6 +123,27 @@ fn known_members(identities: &Identities, forget: &[PathBuf]) -> BTreeMap<u64, M
     members
 }
 
+/// Refuse to give up a disk that there is not.
+fn check_disks_to_forget(folders: &[PathBuf], forget: &[PathBuf]) -> Result<(), StartError> {
+    if forget.is_empty() {
+        return Ok(());
+    }
+    let members = known_members(&present_disks(folders, &[])?, &[]);
+    let paths: BTreeSet<&PathBuf> = members.values().map(|member| &member.path).collect();
+    match forget.iter().find(|folder| !paths.contains(folder)) {
+        None => Ok(()),
+        Some(folder) => {
+            let disks: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let disks = if disks.is_empty() { "none".into() } else { disks.join(", ") };
+            let why = format!(
+                "expected a disk of this server to forget, found that it has none of this folder; \
+                 its disks: {disks}"
+            );
+            Err(fail(folder, why))
+        }
+    }
+}
+
 /// A disk that is used for the first time.
 fn new_member(folder: &Path, max_bytes: Option<u64>) -> Result<Member, StartError> {
     if folder.display().to_string().contains('\n') {
@@ -192,6 +214,21 @@ mod tests {
         assert_eq!(start(&paths[..1], &[]), list(&[("a", true)]));
         fs::create_dir(&paths[1]).unwrap();
         assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", true)]));
+    }
+
+    #[test]
+    fn what_is_no_disk_is_not_given_up() {
+        let (root, paths) = folders(&["a", "b"]);
+        start(&paths, &[]).unwrap();
+        fs::remove_dir_all(&paths[1]).unwrap();
+        let (before, forget) = (files(root.path()), [root.path().join("c")]);
+        let error = start(&paths[..1], &forget).unwrap_err();
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        assert!(error.contains("/c: expected a disk"), "{error}");
+        assert!(error.ends_with(&format!("its disks: {}", names.join(", "))), "{error}");
+        assert_eq!(files(root.path()), before);
+        let error = start(&[], &forget).unwrap_err();
+        assert!(error.ends_with("its disks: none"), "{error}");
     }
 
     #[test]
