@@ -22,6 +22,7 @@ import pytest
 from astropy.io import fits
 
 import swathe
+from swathe.core.errors import SourceError
 from swathe.stores.listing import ListedObject
 from tests.support.block_servers import END_S, BlockServer, block_server
 from tests.support.fits_frames import Runner
@@ -181,6 +182,20 @@ def test_conditions(client: httpx.Client) -> None:
     old = client.get("/a", headers={"If-Range": etag, "Range": "bytes=0-1"})
     assert (old.status_code, len(old.content)) == (200, SIZE)
     assert client.delete("/a", headers={"If-Match": etag}).status_code == 412
+
+
+def test_a_folder_is_no_object(server: BlockServer, client: httpx.Client) -> None:
+    client.request("MKCOL", "/run")
+    client.put("/run/a", content=b"1")
+    for method in ("GET", "HEAD"):
+        answer = client.request(method, "/run")
+        assert (answer.status_code, answer.headers["location"]) == (301, "/run/")
+        assert client.request(method, "/run/").status_code == 200
+        assert client.request(method, "/run/a/").status_code == 404
+    for scheme in ("dav", "http"):
+        swathe.stores.add(scheme, server.url.replace("http", scheme, 1))
+        with pytest.raises(SourceError, match="is a folder, not an object"):
+            swathe.open(f"{scheme}:run")
 
 
 def test_folders_and_moves(client: httpx.Client) -> None:
@@ -365,7 +380,9 @@ def test_a_missing_disk_is_no_empty_disk(client: httpx.Client, disks: list[Path]
     assert f'swathe_disk_up{{disk="{disks[1]}"}} 1' in client.get("/metrics").text
 
 
-def test_a_disk_that_the_others_know_is_used_until_it_is_given_up(disks: list[Path]) -> None:
+def test_a_disk_that_the_others_know_is_used_until_it_is_given_up(
+    disks: list[Path], run: Runner
+) -> None:
     with block_server(*disks) as server, client_of(server) as client:
         lost_names = names_on(disks, disks[1], client)
     with block_server(disks[0]) as server, client_of(server) as client:
@@ -375,6 +392,11 @@ def test_a_disk_that_the_others_know_is_used_until_it_is_given_up(disks: list[Pa
     with block_server(disks[0]) as server, client_of(server) as client:
         assert any("missing" in note for note in server.notes)
         assert client.get(f"/{lost_names[0]}").status_code == 503
+    failure = run.told(
+        "stripe", "serve", "--disk", disks[0], "--forget-disk", disks[1].parent / "b", code=1
+    )[1]
+    assert "expected a disk of this server to forget" in failure
+    assert f"its disks: {disks[0]}, {disks[1]}" in failure
     forget = ("--forget-disk", disks[1])
     with block_server(disks[0], options=forget) as server, client_of(server) as client:
         assert server.notes == []

@@ -123,6 +123,9 @@ impl RequestTarget {
         let ranges = std::slice::from_ref(&range);
         let response = self.send(client, ranges, None, stall).await?;
         let first_byte = began.elapsed();
+        if self.leads_to_folder(&response) {
+            return Err(self.unsupported_error("is a folder, not an object").into());
+        }
         let validators = Validators::of(&response);
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {

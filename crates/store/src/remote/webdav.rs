@@ -232,6 +232,14 @@ impl RequestTarget {
         Ok((response, Some(String::from_utf8_lossy(&text).into_owned())))
     }
 
+    /// Whether a WebDAV server led from the name of a folder to the same with a slash, which is an
+    /// index. Other servers may lead so to an object.
+    pub(super) fn leads_to_folder(&self, response: &Response) -> bool {
+        let is_dav = self.is_dav || header(response, SERVER).is_some_and(is_block_server);
+        let path = self.endpoint.url().map(Url::path);
+        is_dav && path.is_some() && response.url().path().strip_suffix('/') == path
+    }
+
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
         let result = self.with_retries(async |_| {
             let target = self.look(client, url).await?;
@@ -290,6 +298,11 @@ impl RequestTarget {
 
 pub(super) fn is_xrootd(response: &Response) -> bool {
     header(response, SERVER).is_some_and(|name| name.starts_with("XrootD"))
+}
+
+/// Whether a server of this name is one of ours.
+fn is_block_server(name: &str) -> bool {
+    name.starts_with("swathe/")
 }
 
 /// Whether the answer to `QUESTION` has a `collection` in it.

@@ -18,6 +18,7 @@ use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Body, Method, RequestBuilder, Response, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use swathe_net::{connect_events, host, net};
 use swathe_store_api::{CRC32_HEADER, Comparison, Failure, PartSums, Retry, Sink, StoreError};
 use swathe_trace::Scope;
@@ -39,8 +40,8 @@ pub(super) struct WebdavPut {
     part_bytes: u64,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
-    /// CRC-32 of what was written.
-    crc: crc32fast::Hasher,
+    /// CRC-32 of what was written, unless the server is known to say none.
+    crc: Option<crc32fast::Hasher>,
     /// CRC-32 of what the server wrote, if it says so.
     crc_there: Option<String>,
 }
@@ -72,7 +73,7 @@ impl WebdavPut {
         let object = HiddenObject::new(target, is_xrootd)?;
         let (target, at) = (object.target.clone(), object.part_url.clone());
         let body = RequestBody::Whole(Bytes::new());
-        let (crc, crc_there) = (crc32fast::Hasher::new(), None);
+        let (crc, crc_there) = (None, None);
         let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc, crc_there };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
@@ -86,6 +87,8 @@ impl WebdavPut {
         if in_parts {
             put.stream(size)?;
         }
+        // The answer to an empty body has it, too.
+        put.crc = (!put.target.limiter.lacks_crc.load(Ordering::Relaxed)).then(Default::default);
         Ok(put)
     }
 
@@ -117,7 +120,7 @@ impl WebdavPut {
         })?;
         self.at = self.object.with_user(response.url().clone());
         self.object.is_xrootd |= is_xrootd(&response);
-        self.crc_there = crc_of(&response);
+        self.crc_there = crc_of(&self.target, &response);
         Ok(())
     }
 
@@ -143,7 +146,7 @@ impl WebdavPut {
             };
             let put = connect_events::trace(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
-            put.map(|response| crc_of(&response))
+            put.map(|response| crc_of(&target, &response))
         });
         self.body = RequestBody::Parts(Some(sender), request);
         Ok(())
@@ -170,7 +173,9 @@ impl WebdavPut {
 impl Sink for WebdavPut {
     /// Send a part, or keep it until it is finished.
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
-        self.crc.update(&part);
+        if let Some(crc) = &mut self.crc {
+            crc.update(&part);
+        }
         let target = &self.target;
         match &mut self.body {
             RequestBody::Whole(body) => *body = part,
@@ -209,21 +214,28 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        let crc = format!("{:08x}", self.crc.clone().finalize());
-        if let Some(found) = self.crc_there.as_ref().filter(|found| **found != crc) {
+        let (crc, crc_there) = (self.crc.take(), self.crc_there.take());
+        let (Some(crc), Some(found)) = (crc, crc_there) else {
+            self.object.rename(replaces)?;
+            return Ok(Comparison::Missing);
+        };
+        let crc = format!("{:08x}", crc.finalize());
+        if found != crc {
             let url = self.target.url.clone();
             let (expected, found) = (format!("CRC-32 {crc}"), format!("CRC-32 {found}"));
             let error = StoreError::Differs { url, expected, found };
             return Err(Failure { error, retry: Retry::Passing });
         }
         self.object.rename(replaces)?;
-        Ok(if self.crc_there.is_some() { Comparison::Checksum } else { Comparison::Missing })
+        Ok(Comparison::Checksum)
     }
 }
 
-/// The CRC-32 that the answer of a block server has.
-fn crc_of(response: &Response) -> Option<String> {
-    header(response, CRC32_HEADER).map(str::to_ascii_lowercase)
+/// The CRC-32 that the answer of a block server has; whether it has one is remembered of its store.
+fn crc_of(target: &RequestTarget, response: &Response) -> Option<String> {
+    let crc = header(response, CRC32_HEADER).map(str::to_ascii_lowercase);
+    target.limiter.lacks_crc.store(crc.is_none(), Ordering::Relaxed);
+    crc
 }
 
 impl Drop for WebdavPut {
