@@ -37,8 +37,6 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
-    /// Whether it said nothing of the CRC-32 of what was written last.
-    pub(super) lacks_crc: AtomicBool,
     /// What it said of COPY, if it takes none.
     pub(super) copy_refusal: Mutex<Option<String>>,
 }
@@ -83,7 +81,7 @@ impl Default for Limiter {
             peak,
         };
         let (silence, room, ledger, link) = Default::default();
-        let (is_dating, refuses_vectors, refuses_http2, lacks_crc) = Default::default();
+        let (is_dating, refuses_vectors, refuses_http2) = Default::default();
         let state = Mutex::new(state);
         Limiter {
             state,
@@ -94,7 +92,6 @@ impl Default for Limiter {
             is_dating,
             refuses_vectors,
             refuses_http2,
-            lacks_crc,
             copy_refusal: Mutex::default(),
         }
     }

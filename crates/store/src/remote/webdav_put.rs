@@ -18,7 +18,6 @@ use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Body, Method, RequestBuilder, Response, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use swathe_net::{connect_events, host, net};
 use swathe_store_api::{CRC32_HEADER, Comparison, Failure, PartSums, Retry, Sink, StoreError};
 use swathe_trace::Scope;
@@ -40,8 +39,6 @@ pub(super) struct WebdavPut {
     part_bytes: u64,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
-    /// CRC-32 of what was written, unless the server is known to say none.
-    crc: Option<crc32fast::Hasher>,
     /// CRC-32 of what the server wrote, if it says so.
     crc_there: Option<String>,
 }
@@ -73,8 +70,8 @@ impl WebdavPut {
         let object = HiddenObject::new(target, is_xrootd)?;
         let (target, at) = (object.target.clone(), object.part_url.clone());
         let body = RequestBody::Whole(Bytes::new());
-        let (crc, crc_there) = (None, None);
-        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc, crc_there };
+        let crc_there = None;
+        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc_there };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
             put.target.block_on(async |client| {
@@ -87,8 +84,6 @@ impl WebdavPut {
         if in_parts {
             put.stream(size)?;
         }
-        // The answer to an empty body has it, too.
-        put.crc = (!put.target.limiter.lacks_crc.load(Ordering::Relaxed)).then(Default::default);
         Ok(put)
     }
 
@@ -120,7 +115,7 @@ impl WebdavPut {
         })?;
         self.at = self.object.with_user(response.url().clone());
         self.object.is_xrootd |= is_xrootd(&response);
-        self.crc_there = crc_of(&self.target, &response);
+        self.crc_there = crc_of(&response);
         Ok(())
     }
 
@@ -146,7 +141,7 @@ impl WebdavPut {
             };
             let put = connect_events::trace(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
-            put.map(|response| crc_of(&target, &response))
+            put.map(|response| crc_of(&response))
         });
         self.body = RequestBody::Parts(Some(sender), request);
         Ok(())
@@ -173,9 +168,6 @@ impl WebdavPut {
 impl Sink for WebdavPut {
     /// Send a part, or keep it until it is finished.
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
-        if let Some(crc) = &mut self.crc {
-            crc.update(&part);
-        }
         let target = &self.target;
         match &mut self.body {
             RequestBody::Whole(body) => *body = part,
@@ -203,7 +195,7 @@ impl Sink for WebdavPut {
 
     fn finish(
         mut self: Box<Self>,
-        _sums: &PartSums,
+        sums: &PartSums,
         _part_bytes: u64,
         replaces: bool,
     ) -> Result<Comparison, Failure> {
@@ -214,28 +206,25 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        let (crc, crc_there) = (self.crc.take(), self.crc_there.take());
-        let (Some(crc), Some(found)) = (crc, crc_there) else {
-            self.object.rename(replaces)?;
-            return Ok(Comparison::Missing);
-        };
-        let crc = format!("{:08x}", crc.finalize());
-        if found != crc {
+        // What is compared by other checksums is read back.
+        let crc = sums.crc32().map(|crc| format!("{crc:08x}"));
+        let is_compared = crc.is_some() && self.crc_there.is_some();
+        if let (Some(crc), Some(found)) = (crc, &self.crc_there)
+            && *found != crc
+        {
             let url = self.target.url.clone();
             let (expected, found) = (format!("CRC-32 {crc}"), format!("CRC-32 {found}"));
             let error = StoreError::Differs { url, expected, found };
             return Err(Failure { error, retry: Retry::Passing });
         }
         self.object.rename(replaces)?;
-        Ok(Comparison::Checksum)
+        Ok(if is_compared { Comparison::Checksum } else { Comparison::Missing })
     }
 }
 
-/// The CRC-32 that the answer of a block server has; whether it has one is remembered of its store.
-fn crc_of(target: &RequestTarget, response: &Response) -> Option<String> {
-    let crc = header(response, CRC32_HEADER).map(str::to_ascii_lowercase);
-    target.limiter.lacks_crc.store(crc.is_none(), Ordering::Relaxed);
-    crc
+/// The CRC-32 that the answer of a block server has.
+fn crc_of(response: &Response) -> Option<String> {
+    header(response, CRC32_HEADER).map(str::to_ascii_lowercase)
 }
 
 impl Drop for WebdavPut {

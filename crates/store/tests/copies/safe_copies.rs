@@ -5,7 +5,6 @@ use super::server_copies::{detour, holding, pulling, secret_store, serve, succes
 use super::webdav::requests_of;
 use super::{bytes, copy, folder, version};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use swathe_store::{Copies, CopyOrder, CopyRoute};
@@ -36,31 +35,6 @@ fn a_folder_is_never_replaced() {
         assert!(requests_of(&server, "MOVE").is_empty());
         assert!(dav.objects.lock().unwrap().keys().eq(["/dr1/a", "/dr1/dr17/b"]));
     }
-}
-
-#[test]
-fn a_checksum_that_a_server_does_not_tell_is_not_computed() {
-    let dav = holding("/dr1/a", bytes(5));
-    let (ours, puts) = (dav.clone(), AtomicUsize::new(0));
-    // From the second object on, it tells a wrong one.
-    let server = serve(&dav, move |request| {
-        let is_first = request.method == "PUT" && puts.fetch_add(1, Ordering::Relaxed) == 0;
-        if request.method != "PUT" || is_first {
-            return None;
-        }
-        ours.answer(request);
-        Some(reply("201 Created\nSwathe-Crc32: 00000000", b""))
-    });
-    let place = TempDir::new().unwrap();
-    std::fs::write(place.path().join("a"), b"five!").unwrap();
-    let stores = swathe_store::stores(vec![web("crc", &server), folder("local", place.path())]);
-    let local_version = version(&stores, "local:a");
-    let put = |to: &str| copy(&stores, &[("local:a", &local_version, to)]).remove(0);
-    assert!(put("crc:1").is_ok_and(|object| object.read_back));
-    // There is nothing to compare, so it is read back; then it is known to tell one.
-    assert!(put("crc:2").is_ok_and(|object| object.read_back));
-    let error = put("crc:3").unwrap_err().to_string();
-    assert!(error.contains("found CRC-32 00000000"), "{error}");
 }
 
 #[test]

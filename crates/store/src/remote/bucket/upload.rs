@@ -7,7 +7,7 @@ use object_store::path::Path as Key;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use std::collections::VecDeque;
 use swathe_net::{connect_events, net};
-use swathe_store_api::{Comparison, Failure, PartSums, Sink, StoreError};
+use swathe_store_api::{Comparison, Failure, PartAlgorithm, PartSums, Sink, StoreError};
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 
@@ -124,13 +124,17 @@ impl Sink for Upload {
         Ok(self.send(part)?)
     }
 
+    fn part_algorithm(&self) -> PartAlgorithm {
+        PartAlgorithm::Md5
+    }
+
     fn finish(
         mut self: Box<Self>,
         sums: &PartSums,
         _part_bytes: u64,
         replaces: bool,
     ) -> Result<Comparison, Failure> {
-        self.complete(&sums.etag(), replaces)?;
+        self.complete(&sums.etag().unwrap_or_default(), replaces)?;
         Ok(Comparison::Missing)
     }
 }
