@@ -193,9 +193,9 @@ def test_a_folder_is_no_object(server: BlockServer, client: httpx.Client) -> Non
         assert client.request(method, "/run/").status_code == 200
         assert client.request(method, "/run/a/").status_code == 404
     for scheme in ("dav", "http"):
-        swathe.stores.add(scheme, server.url.replace("http", scheme, 1))
+        swathe.stores.add(f"by-{scheme}", server.url.replace("http", scheme, 1))
         with pytest.raises(SourceError, match="is a folder, not an object"):
-            swathe.open(f"{scheme}:run")
+            swathe.open(f"by-{scheme}:run")
 
 
 def test_folders_and_moves(client: httpx.Client) -> None:
@@ -393,7 +393,7 @@ def test_a_disk_that_the_others_know_is_used_until_it_is_given_up(
         assert any("missing" in note for note in server.notes)
         assert client.get(f"/{lost_names[0]}").status_code == 503
     failure = run.told(
-        "stripe", "serve", "--disk", disks[0], "--forget-disk", disks[1].parent / "b", code=1
+        "stripe", "serve", "--disk", disks[0], "--forget-disk", disks[1].parent / "b", code=2
     )[1]
     assert "expected a disk of this server to forget" in failure
     assert f"its disks: {disks[0]}, {disks[1]}" in failure

@@ -22,14 +22,37 @@ pub(crate) struct Grace {
     pub(crate) ends: bool,
 }
 
+/// What the answers so far are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// More are needed.
+    Open,
+    /// They are enough.
+    Enough,
+    /// Too many failed, whatever the others say.
+    Hopeless,
+}
+
+impl Standing {
+    /// That of `good` answers and `bad` ones, where `minimum` of either decide.
+    pub(crate) fn of(good: usize, bad: usize, minimum: usize) -> Standing {
+        match (good >= minimum, bad >= minimum) {
+            (true, _) => Standing::Enough,
+            (false, true) => Standing::Hopeless,
+            (false, false) => Standing::Open,
+        }
+    }
+}
+
 /// Ask servers, and wait for those without which there is not enough. The others may be late by some
-/// grace; those that are later give `None`, and count as failed. The answers are by the number of the
-/// server, `count` in all.
+/// grace; those that are later give `None`, and count as failed. If there cannot be enough, the others
+/// are waited for as if they had failed before. The answers are by the number of the server, `count`
+/// in all.
 pub(crate) fn ask_enough<T: Send + 'static>(
     servers: &[(usize, Arc<Server>)],
     count: usize,
     grace: Grace,
-    is_enough: impl Fn(&[Option<T>]) -> bool,
+    standing: impl Fn(&[Option<T>]) -> Standing,
     work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
 ) -> Vec<Option<T>> {
     let mut answers: Vec<Option<T>> = (0..count).map(|_| None).collect();
@@ -42,7 +65,11 @@ pub(crate) fn ask_enough<T: Send + 'static>(
     let mut limit = None;
     let mut late = servers.len();
     while late > 0 {
-        if limit.is_none() && is_enough(&answers) {
+        let standing = standing(&answers);
+        if limit.is_none() && standing == Standing::Hopeless {
+            limit = Some(Instant::now() + grace.least_after_failure);
+        }
+        if limit.is_none() && standing == Standing::Enough {
             let each = servers.iter().zip(&did_fail);
             let are_all_failures = each
                 .filter(|((number, _), _)| answers[*number].is_none())
@@ -119,4 +146,18 @@ pub(crate) fn ask_all<T: Send + 'static>(
 /// Servers with their numbers.
 pub(crate) fn with_numbers(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)> {
     servers.iter().cloned().enumerate().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_can_be_too_many() {
+        let standing = |good, bad| Standing::of(good, bad, 3);
+        assert_eq!(standing(2, 2), Standing::Open);
+        assert_eq!(standing(3, 2), Standing::Enough);
+        assert_eq!(standing(0, 3), Standing::Hopeless);
+        assert_eq!(standing(2, 3), Standing::Hopeless);
+    }
 }

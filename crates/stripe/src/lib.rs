@@ -13,6 +13,7 @@ mod hedge;
 mod layout;
 mod leftovers;
 mod listing;
+mod liveness;
 mod names;
 mod object;
 mod parity;

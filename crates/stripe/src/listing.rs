@@ -3,7 +3,7 @@
 //! The names of parts have the sizes of their objects. So records are read only of objects that
 //! servers disagree about.
 
-use crate::answers::{Grace, ask_enough, with_numbers};
+use crate::answers::{Grace, Standing, ask_enough, with_numbers};
 use crate::names::{FileKind, kind_of};
 use crate::record::{Generation, is_odd};
 use crate::records::{Records, majority, too_few_servers};
@@ -63,10 +63,12 @@ impl ListedObjects {
             })
         };
         let count = servers.len();
-        let is_enough = |results: &[Option<Result<(), StoreError>>]| {
-            results.iter().flatten().filter(|result| result.is_ok()).count() >= majority(count)
+        let standing = |results: &[Option<Result<(), StoreError>>]| {
+            let good = results.iter().flatten().filter(|result| result.is_ok()).count();
+            let bad = results.iter().flatten().filter(|result| result.is_err()).count();
+            Standing::of(good, bad, majority(count))
         };
-        let results = ask_enough(&with_numbers(servers), count, GRACE, is_enough, work);
+        let results = ask_enough(&with_numbers(servers), count, GRACE, standing, work);
         let mut absences = Vec::new();
         for (server, result) in servers.iter().zip(results) {
             match result {

@@ -1,11 +1,12 @@
 //! Writing one part, in a thread of its own.
 
+use crate::liveness::while_alive;
 use crate::server::Server;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use swathe_store::{MOST_PARTS, PART_BYTES};
+use swathe_store::{MOST_PARTS, ObjectWriter, PART_BYTES};
 use swathe_store_api::{Failure, Interrupt, Room, StoreError, Version};
 use swathe_trace::Scope;
 
@@ -79,11 +80,52 @@ fn write(
     blocks: &Receiver<Bytes>,
 ) -> Result<Version, Failure> {
     let write_bytes = PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20));
-    let mut writer = match room {
-        Some(room) => server.fill(room, path, size, write_bytes)?,
-        None => server.write(path, size, write_bytes)?,
-    };
+    let mut writer = alive(server, || match room {
+        Some(room) => Ok(server.fill(room, path, size, write_bytes)?),
+        None => Ok(server.write(path, size, write_bytes)?),
+    })?;
+    match write_blocks(server, &mut writer, (path, size), write_bytes, blocks) {
+        Ok(last) => alive(server, || {
+            if !last.is_empty() {
+                writer.write(last.freeze())?;
+            }
+            let object = writer.finish(true)?.verify(|| Interrupt::current().is_set())?;
+            let version = object.map(|object| object.version);
+            version.ok_or_else(|| StoreError::Interrupted { url: path.to_string() }.into())
+        }),
+        Err(failure) => {
+            if server.has_failed() {
+                // It is not waited for while it is told to remove what it has.
+                let (outer, end) = (Interrupt::current(), Interrupt::default());
+                end.set();
+                end.enter();
+                drop(writer);
+                outer.enter();
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Do work on a server while it is alive, and remember if it failed.
+fn alive<T>(server: &Server, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let result = while_alive(server, |_| work()).map_err(Failure::from).flatten();
+    if let Err(Failure { error: StoreError::Network { .. }, .. }) = &result {
+        server.note_failure();
+    }
+    result
+}
+
+/// Write blocks, in pieces of `write_bytes`; the last piece is returned.
+fn write_blocks(
+    server: &Server,
+    writer: &mut ObjectWriter,
+    (path, size): (&str, u64),
+    write_bytes: u64,
+    blocks: &Receiver<Bytes>,
+) -> Result<BytesMut, Failure> {
     let (mut waiting, mut count) = (BytesMut::new(), 0);
+    let mut write = |piece: Bytes| alive(server, || writer.write(piece));
     for block in blocks {
         count += block.len() as u64;
         let mut rest = block;
@@ -92,12 +134,12 @@ fn write(
             let next = rest.split_to(room.min(rest.len()));
             let is_whole = waiting.is_empty() && next.len() as u64 == write_bytes;
             if is_whole {
-                writer.write(next)?;
+                write(next)?;
                 continue;
             }
             waiting.extend_from_slice(&next);
             if waiting.len() as u64 == write_bytes {
-                writer.write(waiting.split().freeze())?;
+                write(waiting.split().freeze())?;
             }
         }
     }
@@ -105,10 +147,5 @@ fn write(
         let (url, start) = (path.to_string(), 0);
         return Err(StoreError::ShortRead { url, start, expected: size, found: count }.into());
     }
-    if !waiting.is_empty() {
-        writer.write(waiting.freeze())?;
-    }
-    let object = writer.finish(true)?.verify(|| Interrupt::current().is_set())?;
-    let version = object.map(|object| object.version);
-    version.ok_or_else(|| StoreError::Interrupted { url: path.to_string() }.into())
+    Ok(waiting)
 }

@@ -3,8 +3,9 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, ask_enough, with_numbers};
+use crate::answers::{Grace, Standing, ask_enough, with_numbers};
 use crate::layout::Layout;
+use crate::liveness::while_alive;
 use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::{NO_ANSWER, Server};
@@ -200,22 +201,28 @@ impl Records {
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let (count, object) = (servers.len(), path.to_string());
         let spare = majority(count) - 1;
-        let work = move |_, server: &Server| read_record(server, &object);
         if all {
-            let is_enough = |answers: &[Option<Answer>]| {
-                let good = answers.iter().flatten().filter(|answer| answer.says_what_it_has());
-                good.count() > spare
+            let standing = |answers: &[Option<Answer>]| {
+                let replies = answers.iter().flatten();
+                let good = replies.clone().filter(|answer| answer.says_what_it_has()).count();
+                Standing::of(good, replies.count() - good, majority(count))
             };
-            let answers = ask_enough(&with_numbers(servers), count, ALL, is_enough, work);
+            let work = move |_, server: &Server| {
+                let answer = while_alive(server, |_| read_record(server, &object));
+                answer.unwrap_or_else(Answer::Failed)
+            };
+            let answers = ask_enough(&with_numbers(servers), count, ALL, standing, work);
             return Records { answers };
         }
+        let work = move |_, server: &Server| read_record(server, &object);
         let (silent, others): (Vec<_>, Vec<_>) =
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
         let first = if silent.len() > spare { with_numbers(servers) } else { others };
-        let is_enough = |answers: &[Option<Answer>]| {
-            answers.iter().filter(|answer| answer.is_none()).count() <= spare
+        let standing = |answers: &[Option<Answer>]| {
+            let replies = answers.iter().flatten().count();
+            Standing::of(replies, 0, count - spare)
         };
-        Records { answers: ask_enough(&first, count, READ, is_enough, work) }
+        Records { answers: ask_enough(&first, count, READ, standing, work) }
     }
 
     /// The records that can be read.

@@ -1,5 +1,6 @@
 //! One of the places that a striped store keeps its parts in.
 
+use crate::liveness::{Living, while_alive};
 use crate::names::{FileKind, kind_of};
 use crate::record::Header;
 use bytes::Bytes;
@@ -22,6 +23,10 @@ const SILENCE: Duration = Duration::from_secs(5);
 const ANSWER_LIMIT: Duration = Duration::from_secs(8);
 /// and one that failed when it was last asked.
 const FAILED_ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// The same of one that does nothing while it is written to.
+const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
+/// For how long a folder of a server is there once it was seen.
+const FOLDER_MEMORY: Duration = Duration::from_secs(5);
 /// What the error of a server begins with that said nothing in time.
 pub(crate) const NO_ANSWER: &str = "no answer";
 /// Attempts to write a small object.
@@ -49,6 +54,8 @@ struct Health {
     is_asked: bool,
     /// A file that it was asked for.
     path: String,
+    /// When its folder was there.
+    folder_seen_at: Option<Instant>,
 }
 
 impl Health {
@@ -123,10 +130,26 @@ impl Server {
 
     /// Whether its folder exists.
     pub(crate) fn has_folder(&self) -> Result<bool, StoreError> {
-        let ask = || self.at("", |name| self.store.has_folder(name));
-        let result = self.within(ANSWER_LIMIT, |_| ask());
+        self.has_folder_within(ANSWER_LIMIT)
+    }
+
+    fn has_folder_within(&self, limit: Duration) -> Result<bool, StoreError> {
+        let result = self.within(limit, |_| self.at("", |name| self.store.has_folder(name)));
         self.learn("", &result);
+        if !self.store.is_local() {
+            self.lock().folder_seen_at = matches!(result, Ok(true)).then(Instant::now);
+        }
         result
+    }
+
+    /// Whether its folder is there, or was a moment ago.
+    pub(crate) fn had_folder(&self) -> Result<bool, StoreError> {
+        let seen_at = self.lock().folder_seen_at;
+        if seen_at.is_some_and(|at| at.elapsed() < FOLDER_MEMORY) {
+            return Ok(true);
+        }
+        let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };
+        self.has_folder_within(limit)
     }
 
     /// Let its folder be made with the first file in it.
@@ -134,12 +157,12 @@ impl Server {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
-    /// Refuse to make a folder of this machine again: its disk may only not be mounted.
+    /// Refuse to make its folder again: its disk may only not be mounted.
     fn check_folder(&self) -> Result<(), StoreError> {
-        if !self.store.is_local() || self.is_new.load(Ordering::Relaxed) {
+        if self.is_new.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match self.has_folder()? {
+        match self.had_folder()? {
             true => Ok(()),
             false => Err(self.missing_folder()),
         }
@@ -178,6 +201,7 @@ impl Server {
         size: u64,
         part_bytes: u64,
     ) -> Result<ObjectWriter, StoreError> {
+        self.check_folder()?;
         let name = format!("{}{path}", self.name);
         ObjectWriter::fill(&self.stores, &name, room, size, part_bytes)
     }
@@ -188,10 +212,14 @@ impl Server {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.put_once(path, bytes) {
+            let result = while_alive(self, |_| self.put_once(path, bytes));
+            match result.map_err(Failure::from).flatten() {
                 Err(Failure { error, retry })
                     if attempt == ATTEMPTS || retry == Retry::Never && !is_busy(&error) =>
                 {
+                    if matches!(error, StoreError::Network { .. }) {
+                        self.note_failure();
+                    }
                     return Err(error);
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(20 << attempt)),
@@ -221,7 +249,8 @@ impl Server {
 
     /// Remove a file, if it exists.
     pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
-        match self.at(path, |name| self.store.remove(name)) {
+        let remove = || self.at(path, |name| self.store.remove(name));
+        match while_alive(self, |_| remove()).flatten() {
             Err(StoreError::NotFound { .. }) => Ok(()),
             other => other,
         }
@@ -269,13 +298,13 @@ impl Server {
         result
     }
 
-    /// The same with all the time that its store takes.
+    /// The same with all the time that its store takes, while it is alive.
     pub(crate) fn list_patiently(
         &self,
         path: &str,
         take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let result = self.list_pages(path, &|| {}, take);
+        let result = while_alive(self, |tell| self.list_pages(path, tell, take)).flatten();
         self.learn(path, &result);
         result
     }
@@ -374,6 +403,27 @@ impl Server {
             Err(StoreError::Interrupted { .. }) => {}
             _ => health.failed_at = None,
         }
+    }
+}
+
+impl Living for Server {
+    /// A machine knows what its disks do, and what a bucket is asked has limits of its own.
+    fn is_watched(&self) -> bool {
+        !self.store.is_local() && !self.store.is_bucket()
+    }
+
+    fn has_failed(&self) -> bool {
+        Server::has_failed(self)
+    }
+
+    fn is_alive(&self) -> bool {
+        let limit = if self.has_failed() { FAILED_WRITE_LIMIT } else { ANSWER_LIMIT };
+        !matches!(self.has_folder_within(limit), Err(StoreError::Network { .. }))
+    }
+
+    fn silence_error(&self) -> StoreError {
+        self.note_failure();
+        StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
     }
 }
 

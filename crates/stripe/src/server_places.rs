@@ -9,17 +9,18 @@ use swathe_store_api::{Space, StoreError};
 /// that they have no object.
 pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
     // A folder that cannot be looked at is an error when its server is written to.
-    let lacks = |server: &&Arc<Server>| {
-        server.store().is_local() && matches!(server.has_folder(), Ok(false))
-    };
-    let (absent, others): (Vec<_>, Vec<_>) = servers.iter().partition(lacks);
-    if absent.is_empty() {
+    let lacks = ask_all(servers, |_, server| matches!(server.had_folder(), Ok(false)));
+    if !lacks.contains(&true) {
         return;
     }
-    let others: Vec<_> = others.into_iter().cloned().collect();
+    let some = |is_absent: bool| -> Vec<Arc<Server>> {
+        let each = servers.iter().zip(&lacks).filter(|(_, lacks)| **lacks == is_absent);
+        each.map(|(server, _)| server.clone()).collect()
+    };
+    let (absent, others) = (some(true), some(false));
     let are_empty = ask_all(&others, |_, server| matches!(server.has_files(), Ok(false)));
     if !are_empty.contains(&false) {
-        absent.into_iter().for_each(|server| server.allow_new_folder());
+        absent.iter().for_each(|server| server.allow_new_folder());
     }
 }
 

@@ -125,7 +125,11 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_gone_is_missing_and_not_made_again() {
-        let stripe = TestStripe::new(4, 1, false);
+        folders_are_not_made_again(&TestStripe::new(4, 1, false));
+        folders_are_not_made_again(&TestStripe::new(4, 1, true));
+    }
+
+    fn folders_are_not_made_again(stripe: &TestStripe) {
         let folder = |number: usize| stripe.folder.path().join(format!("s{number}"));
         // A new store makes its folders.
         fs::remove_dir(folder(1)).expect("removed");
@@ -144,6 +148,7 @@ mod tests {
         let repair = upkeep.repair(&TestStripe::url("b"), false).expect("tried");
         assert!(repair.failures.iter().any(|failure| failure.why.contains("mount its disk")));
         fs::remove_dir_all(folder(3)).expect("removed");
+        assert_eq!(states(), [there, there, missing, missing]);
         let error = stripe.put("c", &bytes, false).expect_err("two of four").to_string();
         assert!(error.contains("expected 3 of 4 parts") && error.contains("found none"), "{error}");
         assert!(!folder(2).exists() && !folder(3).exists());

@@ -5,8 +5,8 @@ use crate::striped_store::StripedStore;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use swathe_plan::{Costs, Curve, Way};
 use swathe_store_api::{
@@ -25,6 +25,8 @@ pub(crate) struct Behaviour {
     pub(crate) is_full: AtomicBool,
     /// Each read takes so long.
     pub(crate) delay_ms: AtomicU64,
+    /// Each of its exact reads waits for others.
+    pub(crate) gate: Mutex<Option<Arc<Barrier>>>,
     /// Bytes read.
     pub(crate) read_bytes: AtomicU64,
     /// Objects opened.
@@ -152,6 +154,10 @@ impl Source for FlakySource {
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        let gate = self.behaviour.gate.lock().expect("no panic").clone();
+        if let Some(gate) = gate {
+            gate.wait();
+        }
         self.inner.read_exact_at(offset, buffer)
     }
 

@@ -4,7 +4,7 @@ use crate::names::{part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, Records, read_record, sound_bytes};
+use crate::records::{Answer, Record, Records, read_record, sound_bytes};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
@@ -13,7 +13,8 @@ use crate::striped_store::StripedStore;
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use swathe_store_api::{Interrupt, Source, StoreError};
 use swathe_trace::Scope;
 
@@ -23,6 +24,8 @@ const READ_BYTES: u64 = 4 << 20;
 const READS: u64 = 64;
 /// A part with more damages that its server tells of is not read further.
 const MOST_DAMAGES: u32 = 1000;
+/// Servers whose record is read at the same time: each has some MiB of it in memory.
+const RECORDS_AT_ONCE: usize = 16;
 /// Damaged blocks that a report names.
 const MOST_BLOCKS: usize = 100;
 
@@ -341,6 +344,40 @@ fn check_blocks(
     Ok(())
 }
 
+/// The records with the numbers of their servers.
+fn records_by_server(records: &Records) -> impl Iterator<Item = (usize, &Record)> {
+    records.answers.iter().enumerate().filter_map(|(number, answer)| match answer {
+        Some(Answer::Record(record)) => Some((number, &**record)),
+        _ => None,
+    })
+}
+
+/// Read all checksums of records, those of some servers at the same time; the errors, by the numbers
+/// of the servers.
+fn check_records(records: &[(usize, &Record)]) -> BTreeMap<usize, StoreError> {
+    let next = AtomicUsize::new(0);
+    let errors = Mutex::new(BTreeMap::new());
+    let (scope, interrupt) = (Scope::current(), Interrupt::current());
+    std::thread::scope(|threads| {
+        for _ in 0..records.len().min(RECORDS_AT_ONCE) {
+            let (scope, interrupt) = (scope.clone(), interrupt.clone());
+            let (next, errors) = (&next, &errors);
+            threads.spawn(move || {
+                scope.enter();
+                interrupt.enter();
+                while let Some((number, record)) = records.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    if let Err(error) = record.check_groups() {
+                        let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
+                        errors.insert(*number, error);
+                    }
+                }
+            });
+        }
+    });
+    errors.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What was found of the records of an object; with `deep`, all of their checksums are read.
 fn record_reports(
     servers: &[Arc<Server>],
@@ -348,13 +385,17 @@ fn record_reports(
     object: &Object,
     deep: bool,
 ) -> Vec<PieceReport> {
-    let state = |answer: &Option<Answer>| match answer {
-        Some(Answer::Record(record)) if record.header == object.header => {
-            match deep.then(|| record.check_groups()) {
-                Some(Err(error)) => (state_of(&error), Some(error.to_string())),
-                _ => (PieceState::Whole, None),
-            }
-        }
+    let is_same = |record: &Record| record.header == object.header;
+    let to_read: Vec<(usize, &Record)> = match deep {
+        true => records_by_server(records).filter(|(_, record)| is_same(record)).collect(),
+        false => Vec::new(),
+    };
+    let damages: BTreeMap<usize, StoreError> = check_records(&to_read);
+    let state = |number: usize, answer: &Option<Answer>| match answer {
+        Some(Answer::Record(record)) if is_same(record) => match damages.get(&number) {
+            Some(error) => (state_of(error), Some(error.to_string())),
+            None => (PieceState::Whole, None),
+        },
         Some(Answer::Record(record)) => {
             let why = format!("it is of version {}", record.header.generation);
             (PieceState::Outdated, Some(why))
@@ -364,10 +405,33 @@ fn record_reports(
         Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
         None => (PieceState::Unreachable, None),
     };
-    let each = servers.iter().zip(&records.answers);
-    each.map(|(server, answer)| {
-        let (state, why) = state(answer);
+    let each = servers.iter().zip(&records.answers).enumerate();
+    each.map(|(number, (server, answer))| {
+        let (state, why) = state(number, answer);
         PieceReport { server: server.name.clone(), state, why, damaged_blocks: Vec::new() }
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TestStripe, bytes_of};
+    use std::sync::Barrier;
+
+    #[test]
+    fn records_are_read_side_by_side() {
+        let stripe = TestStripe::new(3, 1, true);
+        stripe.put("a", &bytes_of(6_000_000, 1), false).expect("written");
+        let upkeep = Upkeep(stripe.store.clone());
+        let (object, records) = upkeep.open(&TestStripe::url("a")).expect("opened");
+        // Each read waits until all servers are read from.
+        let gate = Arc::new(Barrier::new(3));
+        for behaviour in &stripe.behaviours {
+            *behaviour.gate.lock().expect("no panic") = Some(gate.clone());
+        }
+        let reports = record_reports(upkeep.servers(), &records, &object, true);
+        assert!(reports.iter().all(|report| report.state == PieceState::Whole));
+        assert!(records.records().all(|record| record.source.len() > record.head.len() as u64));
+    }
 }
