@@ -30,7 +30,7 @@ pub use listing::{
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_name::{is_part_name, own_part_name, part_name};
-pub use part_sums::{CRC32_HEADER, PartSums};
+pub use part_sums::{CRC32_HEADER, PartAlgorithm, PartSums};
 pub use server_copy::{CopyRefusal, ServerCopy};
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};
 pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};

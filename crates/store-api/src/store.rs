@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::listing::{ListOptions, Listing};
-use crate::part_sums::PartSums;
+use crate::part_sums::{PartAlgorithm, PartSums};
 use crate::server_copy::{CopyRefusal, ServerCopy};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
@@ -254,6 +254,11 @@ pub trait Sink: Send {
     /// # Errors
     /// The failure says whether writing all of the object anew may help.
     fn write(&mut self, part: Bytes) -> Result<(), Failure>;
+
+    /// By which checksums of its parts the object is compared with what was written.
+    fn part_algorithm(&self) -> PartAlgorithm {
+        PartAlgorithm::Crc32
+    }
 
     /// Reserve room for an object of `bytes` bytes in all; returns whether the store can. What the
     /// object does not fill is free again when it is finished or dropped.

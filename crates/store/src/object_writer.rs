@@ -55,7 +55,8 @@ impl ObjectWriter {
     }
 
     fn new(stores: &Stores, object: &str, sink: Box<dyn Sink>, part_bytes: u64) -> ObjectWriter {
-        let (stores, object, sums) = (stores.clone(), object.to_string(), PartSums::default());
+        let (stores, object) = (stores.clone(), object.to_string());
+        let sums = PartSums::new(sink.part_algorithm());
         ObjectWriter { stores, object, sink, sums, part_bytes, bytes: 0 }
     }
 
@@ -109,14 +110,14 @@ pub struct UnverifiedObject {
 pub struct VerifiedObject {
     /// The version it has.
     pub version: Version,
-    /// Whether it was read back, as the store does not report an MD5.
+    /// Whether it was read back, as the store reports no checksum.
     pub read_back: bool,
     /// Warnings of its store, as when not all of its parts could be written.
     pub notes: Vec<String>,
 }
 
 impl UnverifiedObject {
-    /// Compare the object with what was written: its length, and the MD5 of its parts. One that
+    /// Compare the object with what was written: its length, and the checksums of its parts. One that
     /// differs is removed. `None` if `is_stopped` said so.
     ///
     /// # Errors
@@ -136,9 +137,9 @@ impl UnverifiedObject {
             return Err(if is_compared { error } else { self.refuse(error) });
         }
         let is_to_read = self.comparison == Comparison::Missing
-            && version.tag.trim_matches('"') != self.sums.etag();
+            && self.sums.etag().is_none_or(|etag| version.tag.trim_matches('"') != etag);
         if is_to_read {
-            let mut sums = PartSums::default();
+            let mut sums = self.sums.anew();
             for part in source.fetch(parts(self.bytes, self.part_bytes), STREAMS) {
                 sums.add(&part?);
                 if is_stopped() {

@@ -127,7 +127,7 @@ impl NewFile {
             self.file.set_len(self.bytes).map_err(fail)?;
         }
         self.file.sync_all().map_err(fail)?;
-        let mut file_sums = PartSums::default();
+        let mut file_sums = sums.anew();
         let mut part = Vec::new();
         let mut at = 0;
         while at < self.bytes {

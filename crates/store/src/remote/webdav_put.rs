@@ -40,8 +40,6 @@ pub(super) struct WebdavPut {
     part_bytes: u64,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
-    /// CRC-32 of what was written.
-    crc: crc32fast::Hasher,
     /// CRC-32 of what the server wrote, if it says so.
     crc_there: Option<String>,
 }
@@ -73,8 +71,8 @@ impl WebdavPut {
         let object = HiddenObject::new(target, is_xrootd)?;
         let (target, at) = (object.target.clone(), object.part_url.clone());
         let body = RequestBody::Whole(Bytes::new());
-        let (crc, crc_there) = (crc32fast::Hasher::new(), None);
-        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc, crc_there };
+        let crc_there = None;
+        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc_there };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
             put.target.block_on(async |client| {
@@ -181,7 +179,6 @@ impl WebdavPut {
 impl Sink for WebdavPut {
     /// Send a part, or keep it until it is finished.
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
-        self.crc.update(&part);
         let target = &self.target;
         match &mut self.body {
             RequestBody::Whole(body) => *body = part,
@@ -209,7 +206,7 @@ impl Sink for WebdavPut {
 
     fn finish(
         mut self: Box<Self>,
-        _sums: &PartSums,
+        sums: &PartSums,
         _part_bytes: u64,
         replaces: bool,
     ) -> Result<Comparison, Failure> {
@@ -220,15 +217,19 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        let crc = format!("{:08x}", self.crc.clone().finalize());
-        if let Some(found) = self.crc_there.as_ref().filter(|found| **found != crc) {
+        // What is compared by other checksums is read back.
+        let crc = sums.crc32().map(|crc| format!("{crc:08x}"));
+        let is_compared = crc.is_some() && self.crc_there.is_some();
+        if let (Some(crc), Some(found)) = (crc, &self.crc_there)
+            && *found != crc
+        {
             let url = self.target.url.clone();
             let (expected, found) = (format!("CRC-32 {crc}"), format!("CRC-32 {found}"));
             let error = StoreError::Differs { url, expected, found };
             return Err(Failure { error, retry: Retry::Passing });
         }
         self.object.rename(replaces)?;
-        Ok(if self.crc_there.is_some() { Comparison::Checksum } else { Comparison::Missing })
+        Ok(if is_compared { Comparison::Checksum } else { Comparison::Missing })
     }
 }
 

@@ -6,7 +6,7 @@ use object_store::path::Path as Key;
 use object_store::{MultipartUpload, ObjectStoreExt};
 use std::collections::VecDeque;
 use swathe_net::{connect_events, net};
-use swathe_store_api::{Comparison, Failure, PartSums, Sink, StoreError};
+use swathe_store_api::{Comparison, Failure, PartAlgorithm, PartSums, Sink, StoreError};
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 
@@ -82,6 +82,10 @@ impl Upload {
 impl Sink for Upload {
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         Ok(self.send(part)?)
+    }
+
+    fn part_algorithm(&self) -> PartAlgorithm {
+        PartAlgorithm::Md5
     }
 
     fn finish(
