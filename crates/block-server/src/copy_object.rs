@@ -10,7 +10,7 @@ use crate::names::new_name;
 use crate::new_object::NewObject;
 use crate::object_file::{ObjectFile, Reading, Segment, Target};
 use crate::object_path::ObjectPath;
-use crate::put::{answer, check, choose, commit, timed, use_room};
+use crate::put::{answer, check, choose, commit, use_room, with_time};
 use crate::request_record::RequestRecord;
 use crate::rooms::RoomId;
 use bytes::Bytes;
@@ -99,9 +99,10 @@ async fn write_copy(
             true => Ok((Bytes::new(), reading)),
             false => reading.next_piece().map(|piece| (piece, reading)),
         });
-        let ((written, write_time), (next, read_time)) = join(timed(write), timed(read)).await;
+        let ((result, write_time), (next, read_time)) =
+            join(with_time(write), with_time(read)).await;
         record.count_aside(write_time.min(read_time));
-        copy = written?;
+        copy = result?;
         (piece, reading) = next?;
     }
     let work = record.work().clone();

@@ -68,7 +68,8 @@ pub(crate) async fn put(
             pieces.iter().try_for_each(|piece| object.write(piece, &work))?;
             Ok(object)
         });
-        let (write, receive) = (timed(write), timed(receive(body, &mut pace, &path, record)));
+        let (write, receive) =
+            (with_time(write), with_time(receive(body, &mut pace, &path, record)));
         let ((result, write_time), (next, receive_time)) = join(write, receive).await;
         record.count_aside(write_time.min(receive_time));
         (object, pieces) = (result?, next?);
@@ -100,7 +101,7 @@ pub(crate) fn answer(status: &ObjectStatus, is_new: bool, crc: u32) -> Response<
 }
 
 /// The result of work, and how long it took.
-pub(crate) async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
+pub(crate) async fn with_time<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
     (work.await, start.elapsed())
 }

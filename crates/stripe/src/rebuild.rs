@@ -92,7 +92,7 @@ pub(crate) fn rebuild(
                 continue;
             }
             let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
-            progress.add_written(length);
+            progress.add_write(length);
             if !writer.write(bytes) {
                 let failure = writer.finish().err().map(|failure| failure.error);
                 return Err(failure.unwrap_or_else(|| object.too_few(&[])));

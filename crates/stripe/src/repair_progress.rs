@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of the repair of one object: what was read to look at it, and what was written.
 #[derive(Debug, Default)]
 pub struct RepairProgress {
-    done: AtomicU64,
+    done_bytes: AtomicU64,
     total: AtomicU64,
-    written: AtomicU64,
+    write_bytes: AtomicU64,
 }
 
 impl RepairProgress {
     /// Bytes that were read or written, of all that are to be, as far as these are known.
     pub fn counts(&self) -> (u64, u64) {
         // In this order: no more are done than there are.
-        let done = self.done.load(Ordering::Acquire);
-        (done, self.total.load(Ordering::Acquire).max(done))
+        let done_bytes = self.done_bytes.load(Ordering::Acquire);
+        (done_bytes, self.total.load(Ordering::Acquire).max(done_bytes))
     }
 
     /// Bytes that were written.
     pub fn written_bytes(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.write_bytes.load(Ordering::Relaxed)
     }
 
     /// Expect so many bytes more to be read or written.
@@ -35,9 +35,9 @@ impl RepairProgress {
     }
 
     /// Bytes were handed to the writer of a part.
-    pub(crate) fn add_written(&self, bytes: u64) {
-        self.written.fetch_add(bytes, Ordering::Relaxed);
-        self.done.fetch_add(bytes, Ordering::Release);
+    pub(crate) fn add_write(&self, bytes: u64) {
+        self.write_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.done_bytes.fetch_add(bytes, Ordering::Release);
     }
 }
 
@@ -52,7 +52,7 @@ impl PartProgress<'_> {
     pub(crate) fn add(&mut self, bytes: u64) {
         let bytes = bytes.min(self.left);
         self.left -= bytes;
-        self.progress.done.fetch_add(bytes, Ordering::Release);
+        self.progress.done_bytes.fetch_add(bytes, Ordering::Release);
     }
 }
 

@@ -52,8 +52,8 @@ pub(crate) fn copy_parts(
         let (from, to) = &names[number];
         let progress = |bytes: u64| {
             counts[number].store(bytes, Ordering::Relaxed);
-            let done: u64 = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
-            let share = u128::from(done) * u128::from(header.layout.size);
+            let done_bytes: u64 = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+            let share = u128::from(done_bytes) * u128::from(header.layout.size);
             (order.progress)((share / u128::from(all_bytes.max(1))) as u64)
         };
         interrupt.clone().enter();
@@ -112,17 +112,17 @@ fn checksums(object: &Object) -> Result<Vec<u32>, CopyRefusal> {
     let unable = |error: StoreError| CopyRefusal::Unable(error.to_string());
     let records: Vec<_> = object.records().iter().collect();
     let record = sound_bytes(&records).map_err(unable)?;
-    let damaged = |found: String| CopyRefusal::Unable(format!("its record is damaged: {found}"));
+    let damage = |found: String| CopyRefusal::Unable(format!("its record is damaged: {found}"));
     let start = match Header::decode(&record) {
         Ok(Ok((_, start))) => start as usize,
-        Ok(Err(_)) => return Err(damaged("it is too short".into())),
-        Err(error) => return Err(damaged(error.to_string())),
+        Ok(Err(_)) => return Err(damage("it is too short".into())),
+        Err(error) => return Err(damage(error.to_string())),
     };
     let mut sums = Vec::new();
     for group in 0..object.header.groups() {
         let range = object.header.group_range(group);
         let bytes = &record[start + range.start as usize..start + range.end as usize];
-        sums.extend(decode_group(bytes).map_err(|error| damaged(error.to_string()))?);
+        sums.extend(decode_group(bytes).map_err(|error| damage(error.to_string()))?);
     }
     Ok(sums)
 }

@@ -163,7 +163,7 @@ pub(super) struct IdleClock(Arc<AtomicU64>);
 
 impl IdleClock {
     /// The clock, while events are recorded.
-    pub(super) fn if_traced() -> Option<IdleClock> {
+    pub(super) fn if_on() -> Option<IdleClock> {
         is_on().then(IdleClock::default)
     }
 

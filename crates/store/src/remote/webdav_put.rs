@@ -126,7 +126,7 @@ impl WebdavPut {
     fn stream(&mut self, size: u64) -> Result<(), StoreError> {
         let (sender, mut parts) = mpsc::channel(1);
         let frame = |part| Ok::<_, Infallible>(Frame::data(part));
-        let (idle, mut idle_since) = (IdleClock::if_traced(), None);
+        let (idle, mut idle_since) = (IdleClock::if_on(), None);
         let label = UploadLabel { idle: idle.clone(), ..UploadLabel::new("PUT", size) };
         let parts = stream::poll_fn(move |context| {
             let part = parts.poll_recv(context);
