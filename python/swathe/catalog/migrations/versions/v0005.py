@@ -12,6 +12,6 @@ def upgrade() -> None:
     for name, kind in (
         ("total_bytes", sa.BigInteger()),
         ("done_bytes", sa.BigInteger()),
-        ("bytes_per_s", sa.Float()),
+        ("bytes_per_s", sa.Double()),
     ):
         op.add_column("stripe_work", sa.Column(name, kind, nullable=True))
