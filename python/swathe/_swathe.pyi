@@ -79,7 +79,12 @@ class Stores:
             NotFoundError, AccessError, SourceError: If it cannot be opened.
         """
 
-    def repair_stripe(self, object: str, deep: bool = True) -> str:  # noqa: A002
+    def repair_stripe(
+        self,
+        object: str,  # noqa: A002
+        deep: bool = True,
+        progress: RepairProgress | None = None,
+    ) -> str:
         """Rebuild the parts and records of a striped object that are not whole.
 
         Returns what was rebuilt and what could not be, as JSON.
@@ -87,6 +92,7 @@ class Stores:
         Args:
             object: `NAME:path` of an object in a striped store.
             deep: whether all bytes are read first, to find those that are damaged.
+            progress: object that counts the bytes meanwhile.
 
         Raises:
             ValueError: If its store is not striped.
@@ -126,6 +132,20 @@ class Stores:
 
     def remove(self, path: str) -> None:
         """Remove an object, if it exists, from a folder, a bucket, or a WebDAV server."""
+
+class RepairProgress:
+    """How far the repair of a striped object is; any thread may read it.
+
+    Attributes:
+        counts: bytes read and written, and all that are to be, as far as these are known.
+        written_bytes: bytes written.
+    """
+
+    def __init__(self) -> None: ...
+    @property
+    def counts(self) -> tuple[int, int]: ...
+    @property
+    def written_bytes(self) -> int: ...
 
 class StoreKind:
     """What kind a store is."""

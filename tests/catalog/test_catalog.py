@@ -1044,9 +1044,12 @@ def test_work_on_a_striped_store_tells_its_progress(catalog: Catalog) -> None:
     (work,) = catalog.stripe_work("wide")
     assert (work.objects, work.done, work.failed, work.written_bytes) == (2**40, 2**33, 1, 2**50)
     assert work.is_running and work.began_at <= work.told_at
+    assert (work.total_bytes, work.done_bytes, work.left_s) == (None, None, None)
     catalog.tell_stripe_work(number, 2**33, 1, 2**50, is_stopped=True)
     assert [each.is_running for each in catalog.stripe_work("wide")] == [False]
-    other = catalog.begin_stripe_work("wide", "rebalance", "wide", os.getpid(), 1)
+    other = catalog.begin_stripe_work("wide", "rebalance", "wide", os.getpid(), 1, 2**52)
+    catalog.tell_stripe_work(other, 0, 0, None, done_bytes=2**51, bytes_per_s=2.0**41)
+    assert [each.left_s for each in catalog.stripe_work("wide")] == [2.0**10]
     assert [each.kind for each in catalog.stripe_work("wide")] == ["rebalance"]
     catalog.end_stripe_work(other)
     assert catalog.stripe_work("wide") == catalog.stripe_work("disk") == []

@@ -19,8 +19,10 @@ from swathe.catalog import Catalog, stripe_work
 from swathe.catalog.records.stripes import StripeWork
 from swathe.core.errors import CatalogError, NoSuchStoreError
 from swathe.stores import stripe_progress, stripes
+from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner
 from tests.support.portals import wait_until
+from tests.support.servers import proxy
 from tests.support.stripes import add_stripe
 
 OBJECTS = 3
@@ -81,10 +83,14 @@ def test_a_repair_is_seen_while_it_runs(
         assert (work.kind, work.place, work.is_running) == ("repair", "wide", True)
         assert (work.objects, work.done, work.failed) == (OBJECTS, 1, 0)
         assert (work.written_bytes or 0) > 12_000
+        assert work.total_bytes == OBJECTS * 25_600
+        assert 25_600 <= (work.done_bytes or 0) <= work.total_bytes
+        assert work.bytes_per_s is not None and work.left_s is not None
         assert began_at <= work.began_at <= work.told_at
         text = run("stripe", "status", "wide")
         assert f"repair of wide on {work.host}, process {work.pid}, since " in text
         assert "1 of 3 objects done, " in text and "stopped" not in text
+        assert " kiB done at " in text.replace("KiB", "kiB") and " left\n" in text
         answer = run.json("stripe", "status", "wide")["work"]
         assert [(each["done"], each["is_running"]) for each in answer] == [(1, True)]
     assert reports[0].repairs == OBJECTS and not reports[0].notes
@@ -100,6 +106,39 @@ def test_a_rebalance_is_seen_while_it_runs(
     with paused_after_one(monkeypatch, rebalance) as work:
         assert (work.kind, work.place, work.written_bytes) == ("rebalance", "wide:", None)
         assert (work.objects, work.done, work.is_running) == (OBJECTS, 1, True)
+        assert (work.total_bytes, work.done_bytes) == (OBJECTS * 25_600, 25_600)
+    assert current_work() == []
+
+
+def test_one_large_object_shows_how_far_it_is(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its part is written through a slow link."""
+    size = 24 << 20
+    for name in ("disk-a", "disk-b", "disk-c"):
+        (tmp_path / name).mkdir()
+    with block_server(tmp_path / "disk-c") as running, proxy(running.url) as link:
+        for name in ("disk-a", "disk-b"):
+            swathe.stores.add(name, str(tmp_path / name))
+        swathe.stores.add("disk-c", link.url.replace("http", "dav", 1) + "/")
+        swathe.stores.add("wide", "striped:", over=["disk-a", "disk-b", "disk-c"], parity=1)
+        (tmp_path / "large").write_bytes(bytes(range(256)) * (size // 256))
+        run("put", tmp_path / "large", "wide:")
+        (part,) = (tmp_path / "disk-c").glob("*.stripe.*")
+        part.unlink()
+        link.set(shared_bytes_per_s=4_000_000)
+        monkeypatch.setattr(stripe_progress, "INTERVAL_S", 0.02)
+        thread = threading.Thread(
+            target=lambda: swathe.stores.repair_stripes("wide", progress=False)
+        )
+        thread.start()
+        try:
+            wait_until(lambda: any(0 < (each.done_bytes or 0) < size for each in current_work()))
+            (work,) = current_work()
+            assert (work.done, work.objects, work.total_bytes) == (0, 1, size)
+            assert (work.written_bytes or 0) > 0
+        finally:
+            thread.join()
     assert current_work() == []
 
 

@@ -56,6 +56,35 @@ class StripeRun:
         self.put(end_us, "FETCH_END", "lab", **own, BYTES=0 if error else 1 << 20, **result)
         return end_us
 
+    def upload(
+        self,
+        at_us: float,
+        server: str,
+        *,
+        link_us: float = 5000,
+        disk_us: float = 1000,
+        own_us: float = 100,
+        idle_us: float = 0,
+    ) -> float:
+        """Add a request that writes 1 MiB to a disk /data1; return its end."""
+        self.count += 1
+        ids = {"REQUEST": self.count, "LIFELINE": f"{self.count:016x}"}
+        own = {**ids, "STORE": server, "STRIPE": "wide", "OBJECT": f"{server}:x.stripe.1"}
+        own["METHOD"] = "PUT"
+        self.put(at_us, "UPLOAD_START", "lab", **own, ASKED_BYTES=1 << 20)
+        self.put(at_us + 1, "SERVE_START", server, **ids, METHOD="PUT", PATH="/x")
+        end_us = at_us + link_us + idle_us + disk_us + own_us
+        times = {"QUEUE_S": 0, "DISK_S": disk_us / 1e6, "VERIFY_S": 0, "WAIT_S": disk_us / 1e6}
+        receive_s = (link_us + idle_us) / 1e6
+        self.put(
+            end_us - 1, "SERVE_END", server, **ids, **times, DISK="/data1", RECEIVE_S=receive_s
+        )
+        self.put(end_us, "FETCH_ANSWER", "lab", **own, STATUS=201)
+        self.put(
+            end_us, "UPLOAD_END", "lab", **own, BYTES=1 << 20, RESULT="ok", IDLE_S=idle_us / 1e6
+        )
+        return end_us
+
     def failure(self, at_us: float, server: str, status: int, reason: str) -> None:
         self.count += 1
         ids = {"REQUEST": self.count, "LIFELINE": f"{self.count:016x}"}

@@ -7,17 +7,12 @@ tests: strace makes reads of one disk slow, signals and other programs take the 
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,12 +24,10 @@ from swathe.trace.analysis.bottlenecks import Bottleneck
 from swathe.trace.analysis.report import TraceReport
 from swathe.trace.ulm import read_trace
 from swathe.trace.viewer.lifelines import TracedEvents
-from tests.support import servers
-from tests.support.block_servers import BlockServer, block_server
 from tests.support.fits_frames import Runner
+from tests.support.stripe_lab import NAMES, Lab, parts_of, stripe_lab, throttled
 from tests.support.stripe_run import StripeRun
 
-NAMES = ("hosta", "hostb", "hostc", "hostd")
 OBJECTS, OBJECT_BYTES, ROUNDS = 8, 9 << 20, 3
 
 
@@ -238,86 +231,15 @@ def test_a_client_that_leaves_its_servers_idle_is_named_with_its_stage(tmp_path:
 # Real servers ---------------------------------------------------------------------------------
 
 
-@dataclass
-class Lab:
-    """Block servers with two disks each, behind proxies, and objects on `wide:`."""
-
-    folder: Path
-    stack: ExitStack
-    ports: list[int] = field(default_factory=list)
-    running: list[BlockServer] = field(default_factory=list)
-    proxies: list[servers.Proxy] = field(default_factory=list)
-
-    def disks(self, number: int) -> list[Path]:
-        return [self.folder / f"{NAMES[number]}-disk{disk}" for disk in (1, 2)]
-
-    def trace(self, number: int) -> Path:
-        return self.folder / f"{NAMES[number]}.ulm"
-
-    def start(self, number: int, prefix: tuple[str, ...] = ()) -> BlockServer:
-        return self.stack.enter_context(
-            block_server(
-                *self.disks(number),
-                options=("--port", self.ports[number]),
-                trace=self.trace(number),
-                prefix=prefix,
-            )
-        )
-
-    def restart(self, number: int, *prefix: str) -> None:
-        """Start a server again, run by another program."""
-        self.running[number].end()
-        self.running[number] = self.start(number, prefix)
-
-    def fuller_disk(self, number: int) -> Path:
-        """The disk of a server that has most parts."""
-        return max(self.disks(number), key=lambda disk: len(parts_of(disk)))
-
-    def report(self, work: Callable[[Path], None]) -> TraceReport:
-        """Do work in a process of its own, end the servers, and join the events.
-
-        In this process, reads of an earlier test may still wait for its servers.
-        """
-        client = self.folder / "client.ulm"
-        made = multiprocessing.get_context("spawn")
-        process = made.Process(target=record, args=(work, self.folder, client))
-        process.start()
-        process.join()
-        assert process.exitcode == 0
-        for server in self.running:
-            if server.process.poll() is None:
-                server.end()
-        return swathe.trace.report([client, *map(self.trace, range(len(NAMES)))])
-
-
-def parts_of(disk: Path) -> list[Path]:
-    return sorted(disk.glob("*.stripe.*"))
-
-
 @pytest.fixture
 def lab(run: Runner, tmp_path: Path) -> Iterator[Lab]:
-    with ExitStack() as stack:
-        there = Lab(tmp_path, stack)
-        for number, name in enumerate(NAMES):
-            for disk in there.disks(number):
-                disk.mkdir()
-            there.ports.append(servers.free_port())
-            there.running.append(there.start(number))
-            link = stack.enter_context(servers.proxy(there.running[number].url, rtt_ms=1))
-            there.proxies.append(link)
-            swathe.stores.add(name, link.url.replace("http", "dav", 1) + "/")
-        swathe.stores.add("wide", "striped:", over=NAMES, parity=1, block_bytes=1 << 18)
+    with stripe_lab(tmp_path) as there:
         draw = np.random.default_rng(4)
         for number in range(OBJECTS):
             (tmp_path / f"object-{number}").write_bytes(draw.bytes(OBJECT_BYTES))
         paths = [str(tmp_path / f"object-{number}") for number in range(OBJECTS)]
         assert swathe.stores.copy_objects(paths, "wide:", progress=False).copied == OBJECTS
         yield there
-
-
-def record(work: Callable[[Path], None], folder: Path, trace: Path) -> None:
-    with swathe.trace.recording(str(trace)):
-        work(folder)
 
 
 def read_all(folder: Path) -> None:
@@ -371,26 +293,6 @@ def test_slow_disk(lab: Lab, number: int) -> None:
     log = str(lab.folder / "strace.log")
     lab.restart(number, strace, "-D", "-f", "-qq", "--seccomp-bpf", "-o", log, *slow, *paths)
     check(lab, ("disk", NAMES[number], str(disk), "slow"))
-
-
-@contextmanager
-def throttled(server: BlockServer) -> Iterator[None]:
-    """Let a process run for 10 of 100 ms, as a quota of the processor does."""
-    ending = threading.Event()
-
-    def throttle() -> None:
-        while not ending.wait(0.01):
-            server.process.send_signal(signal.SIGSTOP)
-            time.sleep(0.09)
-            server.process.send_signal(signal.SIGCONT)
-
-    thread = threading.Thread(target=throttle)
-    thread.start()
-    try:
-        yield
-    finally:
-        ending.set()
-        thread.join()
 
 
 @pytest.mark.long

@@ -305,6 +305,7 @@ pub(crate) fn look(disk: &Arc<Disk>, path: &ObjectPath) -> Result<Look, RequestE
 mod tests {
     use super::*;
     use crate::new_object::NewObject;
+    use crate::request_record::WorkRecord;
     use crate::start::disks;
     use crate::testing::block_on;
     use hyper::Method;
@@ -337,7 +338,7 @@ mod tests {
         let order = disks.order(&path);
         for disk in &order {
             let mut object = NewObject::create(disk, &path, None).unwrap();
-            object.seal().unwrap();
+            object.seal(&WorkRecord::default()).unwrap();
             object.name(true).unwrap();
         }
         disks.must_compare.store(true, Ordering::Release);

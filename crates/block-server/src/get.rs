@@ -25,7 +25,11 @@ use swathe_net::server::{Body, full_body, plain_answer};
 use tokio::sync::mpsc;
 
 /// Whether all bytes of an answer were verified.
-const VERIFICATION: HeaderName = HeaderName::from_static("swathe-verified");
+pub(crate) const VERIFICATION: HeaderName = HeaderName::from_static("swathe-verified");
+
+/// Checksums of the whole object, and the question for them (RFC 3230).
+const DIGEST: HeaderName = HeaderName::from_static("digest");
+const WANT_DIGEST: HeaderName = HeaderName::from_static("want-digest");
 
 /// An answer whose first bytes are read.
 enum FirstAnswer {
@@ -135,12 +139,24 @@ fn start(
     let answer_text = if object.is_verified() { "yes" } else { "no" };
     response.headers_mut().insert(VERIFICATION, HeaderValue::from_static(answer_text));
     if is_head {
+        if wants_crc32(headers)
+            && let Some(crc) = object.crc32()?
+        {
+            insert(&mut response, DIGEST, format!("crc32={crc:08x}"));
+        }
         return answer(response, Bytes::new(), None);
     }
     let mut reading = Reading::new(object, segments, record);
     let first = reading.next_piece()?;
     let rest = (!reading.is_at_end()).then_some(reading);
     answer(response, first, rest)
+}
+
+/// Whether CRC-32 is among the checksums that a client would like to have.
+fn wants_crc32(headers: &HeaderMap) -> bool {
+    let names = headers.get(WANT_DIGEST).and_then(|names| names.to_str().ok()).unwrap_or_default();
+    let mut names = names.split(',').map(|name| name.split(';').next().unwrap_or_default().trim());
+    names.any(|name| name.eq_ignore_ascii_case("crc32"))
 }
 
 fn ranges(headers: &HeaderMap, status: &ObjectStatus) -> ByteRanges {

@@ -8,6 +8,7 @@ mod access;
 mod block_sums;
 mod byte_ranges;
 mod conditions;
+mod copy_object;
 mod disk;
 mod disk_queue;
 mod disks;

@@ -122,7 +122,7 @@ pub(crate) async fn rename_object(
     from: &ObjectPath,
     record: &RequestRecord,
 ) -> Result<Response<Body>, RequestError> {
-    let (to, replaces) = new_name(headers, from)?;
+    let (to, replaces) = new_name(headers, from, "move")?;
     let locks = disks.lock(&[from, &to]).await?;
     let mut source = disks.begin_change(record, from, &locks).await?.survey;
     let (disk, status) = take_source(&mut source, from)?;
@@ -166,17 +166,22 @@ pub(crate) async fn rename_object(
     Ok(response)
 }
 
-/// The new name of an object, and whether it may replace an object that has it.
-fn new_name(headers: &HeaderMap, from: &ObjectPath) -> Result<(ObjectPath, bool), RequestError> {
+/// The new name of an object that is to be moved or copied, and whether it may replace an object that
+/// has it. A copy may have a name of an upload.
+pub(crate) fn new_name(
+    headers: &HeaderMap,
+    from: &ObjectPath,
+    verb: &str,
+) -> Result<(ObjectPath, bool), RequestError> {
     let to = destination(headers)?;
     let refuse = |status, why: String| Err(RequestError::refuse(status, why));
-    if to.names_folder || to.is_root() || to.is_part {
+    if to.names_folder || to.is_root() || to.is_part && verb == "move" {
         return refuse(StatusCode::CONFLICT, format!("{to}: expected the name of an object"));
     }
     if to == *from {
         return refuse(
             StatusCode::FORBIDDEN,
-            format!("{from}: expected another name to move it to"),
+            format!("{from}: expected another name to {verb} it to"),
         );
     }
     match headers.get("overwrite").map(HeaderValue::as_bytes) {
@@ -278,12 +283,13 @@ async fn copy(
             from_disk.run(record, move |_| reading.next_piece().map(|piece| (piece, reading)));
         let (piece, rest) = read.await?;
         reading = rest;
-        copy = to_disk.run(record, move |_| copy.write(&piece).map(|()| copy)).await?;
+        let work = record.work().clone();
+        copy = to_disk.run(record, move |_| copy.write(&piece, &work).map(|()| copy)).await?;
     }
-    let locks = locks.clone();
+    let (locks, work) = (locks.clone(), record.work().clone());
     let name = move |_: &Arc<Disk>| {
         let _locks = locks;
-        copy.seal()?;
+        copy.seal(&work)?;
         copy.name(replaces)
     };
     to_disk.run(record, name).await

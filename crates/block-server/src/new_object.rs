@@ -11,6 +11,7 @@ use crate::identity::random_number;
 use crate::object_path::ObjectPath;
 use crate::object_time::unique_times;
 use crate::own_folder::{make_own_folder, remove};
+use crate::request_record::WorkRecord;
 use crate::space::Room;
 use hyper::StatusCode;
 use rustix::fs::{CWD, FallocateFlags, fallocate, futimens};
@@ -128,27 +129,29 @@ impl NewObject {
         self.draft().path = path.clone();
     }
 
-    /// Write the next bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
-        let draft = self.draft();
-        draft.bytes += bytes.len() as u64;
+    /// Write the next bytes, for a request.
+    pub(crate) fn write(&mut self, bytes: &[u8], work: &WorkRecord) -> Result<(), RequestError> {
+        let (draft, length) = (self.draft(), bytes.len());
+        draft.bytes += length as u64;
         draft.room.grow_to(draft.bytes)?;
-        draft.crc.update(bytes);
-        let result = draft.file.write_all(bytes).and_then(|()| draft.sums.add(bytes));
-        result.map_err(|error| draft.fail(error))?;
-        draft.disk.counts.write_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        draft.bytes_to_sync += bytes.len() as u64;
+        draft.try_write(bytes, work).map_err(|error| draft.fail(error))?;
+        draft.disk.counts.write_bytes.fetch_add(length as u64, Ordering::Relaxed);
+        draft.bytes_to_sync += length as u64;
         if draft.bytes_to_sync >= SYNC_BYTES {
-            draft.file.sync_data().map_err(|error| draft.fail(error))?;
+            let sync = || draft.file.sync_data();
+            let result = work.sync(&draft.disk.name, draft.bytes_to_sync as usize, sync);
+            result.map_err(|error| draft.fail(error))?;
             draft.bytes_to_sync = 0;
         }
         Ok(())
     }
 
     /// Wait until all is on the disk, and put the checksums in their place.
-    pub(crate) fn seal(&mut self) -> Result<(), RequestError> {
+    pub(crate) fn seal(&mut self, work: &WorkRecord) -> Result<(), RequestError> {
         let draft = self.draft();
-        draft.try_seal().map_err(|error| draft.fail(error))?;
+        let (disk, bytes) = (draft.disk.clone(), draft.bytes_to_sync as usize);
+        let result = work.sync(&disk.name, bytes, || draft.try_seal());
+        result.map_err(|error| draft.fail(error))?;
         draft.is_sealed = true;
         Ok(())
     }
@@ -211,6 +214,15 @@ impl Draft {
         self.file.set_len(place)?;
         // The first call may make the file longer: that frees nothing. The second frees what is beyond.
         self.file.set_len(place)
+    }
+
+    fn try_write(&mut self, bytes: &[u8], work: &WorkRecord) -> io::Result<()> {
+        let name = &self.disk.name;
+        work.write(name, bytes.len(), || self.file.write_all(bytes))?;
+        work.verify(bytes.len(), || {
+            self.crc.update(bytes);
+            self.sums.add(bytes)
+        })
     }
 
     fn try_seal(&mut self) -> io::Result<()> {
@@ -319,8 +331,8 @@ mod tests {
     fn an_object_with_a_second_name_keeps_its_checksums() {
         let (folder, disk) = disk();
         let mut new = NewObject::create(&disk, &path(), None).unwrap();
-        new.write(b"content").unwrap();
-        new.seal().unwrap();
+        new.write(b"content", &WorkRecord::default()).unwrap();
+        new.seal(&WorkRecord::default()).unwrap();
         // As a rename by two steps that failed between them.
         fs::hard_link(&new.draft().paths[0], folder.path().join("a")).unwrap();
         drop(new);
@@ -339,7 +351,7 @@ mod tests {
         let mut new = NewObject::create(&disk, &path(), None).unwrap();
         let piece = vec![1; 5 << 20];
         for number in 1..=14 {
-            new.write(&piece).unwrap();
+            new.write(&piece, &WorkRecord::default()).unwrap();
             let expected = if number < 13 { number * (5 << 20) } else { (number - 13) * (5 << 20) };
             assert_eq!(new.draft().bytes_to_sync, expected);
         }
@@ -354,8 +366,8 @@ mod tests {
         }
         assert!(matches!(new.reserve(1 << 55), Err(RequestError::DiskFull { .. })));
         assert_eq!(new.room_bytes(), 8 << 20);
-        new.write(b"content").unwrap();
-        new.seal().unwrap();
+        new.write(b"content", &WorkRecord::default()).unwrap();
+        new.seal(&WorkRecord::default()).unwrap();
         new.name(false).unwrap();
         let status = fs::metadata(folder.path().join("a")).unwrap();
         assert_eq!(status.len(), 7);
@@ -367,7 +379,7 @@ mod tests {
         let (folder, disk) = disk();
         let name = |disk: &Arc<Disk>| {
             let mut new = NewObject::create(disk, &path(), None).unwrap();
-            new.seal().unwrap();
+            new.seal(&WorkRecord::default()).unwrap();
             new.name(true).unwrap().modified()
         };
         name(&disk);
@@ -402,8 +414,8 @@ mod tests {
         assert!((1 << 20..2 << 20).contains(&room), "{room} bytes");
         // What could not be freed is freed by the seal, also of an object as long as its room.
         grow(&mut new);
-        new.write(&vec![1; 1 << 20]).unwrap();
-        new.seal().unwrap();
+        new.write(&vec![1; 1 << 20], &WorkRecord::default()).unwrap();
+        new.seal(&WorkRecord::default()).unwrap();
         new.name(false).unwrap();
         let status = fs::metadata(folder.path().join("a")).unwrap();
         assert_eq!(status.len(), 1 << 20);

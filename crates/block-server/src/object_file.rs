@@ -83,6 +83,13 @@ impl ObjectFile {
         self.sums.is_some()
     }
 
+    /// CRC-32 of all that was written, by the checksums of its blocks; `None` if it has none.
+    pub(crate) fn crc32(&self) -> Result<Option<u32>, RequestError> {
+        let Some(sums) = &self.sums else { return Ok(None) };
+        let crc = sums.crc32(self.status.id.size);
+        crc.map(Some).map_err(|error| self.disk.sums_error(&self.path, error))
+    }
+
     fn read_blocks(&self, range: &Range<u64>) -> Result<Vec<u8>, RequestError> {
         let length = (range.end - range.start) as usize;
         let mut bytes = Vec::with_capacity(length);

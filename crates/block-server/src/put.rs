@@ -19,7 +19,7 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use swathe_net::server::{Body, Pace, plain_answer};
 use swathe_store_api::CRC32_HEADER;
 use tokio::time::timeout;
@@ -63,15 +63,20 @@ pub(crate) async fn put(
     let mut pieces = receive(body, &mut pace, &path, record).await?;
     while !pieces.is_empty() {
         // The next bytes come while these are written.
+        let work = record.work().clone();
         let write = disk.run(record, move |_| {
-            pieces.iter().try_for_each(|piece| object.write(piece))?;
+            pieces.iter().try_for_each(|piece| object.write(piece, &work))?;
             Ok(object)
         });
-        let (result, next) = join(write, receive(body, &mut pace, &path, record)).await;
+        let (write, receive) =
+            (with_time(write), with_time(receive(body, &mut pace, &path, record)));
+        let ((result, write_time), (next, receive_time)) = join(write, receive).await;
+        record.count_aside(write_time.min(receive_time));
         (object, pieces) = (result?, next?);
     }
+    let work = record.work().clone();
     let seal = disk.run(record, move |_| {
-        object.seal()?;
+        object.seal(&work)?;
         Ok(object)
     });
     let object = seal.await?;
@@ -82,16 +87,31 @@ pub(crate) async fn put(
     let (status, is_new) = tokio::spawn(commit).await.map_err(|error| {
         RequestError::refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
     })??;
+    Ok(answer(&status, is_new, crc))
+}
+
+/// The answer to a request that wrote an object.
+pub(crate) fn answer(status: &ObjectStatus, is_new: bool, crc: u32) -> Response<Body> {
     let code = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
     let mut response = plain_answer(code, Bytes::new());
-    add_validators(response.headers_mut(), &status);
+    add_validators(response.headers_mut(), status);
     let crc = HeaderValue::try_from(format!("{crc:08x}")).expect("hexadecimal digits");
     response.headers_mut().insert(CRC32_HEADER, crc);
-    Ok(response)
+    response
+}
+
+/// The result of work, and how long it took.
+pub(crate) async fn with_time<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let start = Instant::now();
+    (work.await, start.elapsed())
 }
 
 /// Check that an object may be written here.
-fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<(), RequestError> {
+pub(crate) fn check(
+    survey: &mut Survey,
+    headers: &HeaderMap,
+    path: &ObjectPath,
+) -> Result<(), RequestError> {
     if survey.is_folder {
         let text = format!("{path}: expected an object or nothing, found a folder");
         return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
@@ -117,7 +137,7 @@ fn check(survey: &mut Survey, headers: &HeaderMap, path: &ObjectPath) -> Result<
 }
 
 /// An object in room that was reserved, and its disk.
-async fn use_room(
+pub(crate) async fn use_room(
     disks: &Disks,
     room: RoomId,
     mut survey: Survey,
@@ -206,8 +226,9 @@ async fn receive(
             }
         };
         if let Ok(data) = frame.into_data() {
-            pace.add(start.elapsed(), data.len());
-            record.count_body(data.len());
+            let wait = start.elapsed();
+            pace.add(wait, data.len());
+            record.count_body(data.len(), wait);
             bytes += data.len();
             if data.len() < SMALL_BYTES {
                 small.extend_from_slice(&data);
@@ -226,7 +247,7 @@ async fn receive(
 }
 
 /// Give an object its name, if it still may have it; whether it is new.
-async fn commit(
+pub(crate) async fn commit(
     disks: &Disks,
     headers: &HeaderMap,
     path: ObjectPath,

@@ -1,8 +1,9 @@
 //! What is recorded of a request: its events, and counts for `/metrics`.
 //!
-//! The time of an answer has three parts: the wait for a disk, the wait for the client to take more
-//! bytes, and the rest, which is the server's own work. A disk reads while other bytes are sent. So
-//! its work may take longer than the wait for it.
+//! The time of an answer has four parts: the wait for a disk, the wait for the client to take more
+//! bytes, the wait for bytes of the client, and the rest, which is the server's own work. A disk reads
+//! while other bytes are sent, and writes while others come. So its work may take longer than the
+//! wait for it.
 
 use crate::disk_queue::WorkTimes;
 use bytes::Bytes;
@@ -19,8 +20,10 @@ use swathe_trace::{Ids, Level, Lifeline, event, is_on};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The methods that are counted each.
-pub(crate) const METHODS: [&str; 10] =
-    ["GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "PROPFIND", "RESERVE", "OPTIONS", "other"];
+pub(crate) const METHODS: [&str; 11] = [
+    "GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "PROPFIND", "RESERVE", "OPTIONS",
+    "other",
+];
 /// Classes of statuses: 1xx to 5xx.
 pub(crate) const CLASSES: usize = 5;
 
@@ -62,6 +65,10 @@ pub(crate) struct RequestRecord {
     wait_ns: AtomicU64,
     /// Waits until the connection takes more.
     send_ns: AtomicU64,
+    /// Waits for bytes of the body of the request.
+    receive_ns: AtomicU64,
+    /// Of the work of disks, what was done meanwhile.
+    aside_ns: AtomicU64,
     body_bytes: AtomicU64,
     answer_bytes: AtomicU64,
     disk: Mutex<Option<Arc<str>>>,
@@ -95,6 +102,8 @@ impl RequestRecord {
             disk_ns: AtomicU64::new(0),
             wait_ns: AtomicU64::new(0),
             send_ns: AtomicU64::new(0),
+            receive_ns: AtomicU64::new(0),
+            aside_ns: AtomicU64::new(0),
             body_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
             disk: Mutex::default(),
@@ -113,12 +122,20 @@ impl RequestRecord {
     pub(crate) fn begin_answer(&self, status: StatusCode) {
         self.status.store(status.as_u16(), Ordering::Relaxed);
         let work_ns = self.queue_ns.load(Ordering::Relaxed) + self.disk_ns.load(Ordering::Relaxed);
+        let work_ns = work_ns.saturating_sub(self.aside_ns.load(Ordering::Relaxed));
         let elapsed_ns = self.start.elapsed().as_nanos() as u64;
         self.wait_ns.store(work_ns.min(elapsed_ns), Ordering::Relaxed);
     }
 
-    pub(crate) fn count_body(&self, bytes: usize) {
+    /// Count bytes of the body of the request, and how long they were waited for.
+    pub(crate) fn count_body(&self, bytes: usize, wait: Duration) {
         self.body_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.receive_ns.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Count what a disk did while bytes of the body were waited for.
+    pub(crate) fn count_aside(&self, time: Duration) {
+        self.aside_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn is_under_way(&self) -> bool {
@@ -147,7 +164,7 @@ impl RequestRecord {
 }
 
 /// What is recorded of the work for a request: a thread of a disk may hold it after the request ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct WorkRecord {
     /// Fields of the events: the number of the request here, and its lifeline, by the client.
     about: Ids,
@@ -162,13 +179,43 @@ impl WorkRecord {
         bytes: usize,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        let stage = Stage::start("DISK_READ", &self.about, Some(disk));
+        self.on_disk("DISK_READ", disk, bytes, work)
+    }
+
+    /// Write bytes to a disk, with events.
+    pub(crate) fn write<T, E>(
+        &self,
+        disk: &str,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.on_disk("DISK_WRITE", disk, bytes, work)
+    }
+
+    /// Wait until bytes are on a disk, with events.
+    pub(crate) fn sync<T, E>(
+        &self,
+        disk: &str,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.on_disk("DISK_SYNC", disk, bytes, work)
+    }
+
+    fn on_disk<T, E>(
+        &self,
+        name: &'static str,
+        disk: &str,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let stage = Stage::start(name, &self.about, Some(disk));
         let result = work();
         stage.end(bytes, result.is_ok());
         result
     }
 
-    /// Verify bytes that were read, with events.
+    /// Verify bytes that were read, or compute the checksums of those to write, with events.
     pub(crate) fn verify<T, E>(
         &self,
         bytes: usize,
@@ -208,7 +255,8 @@ impl Drop for RequestRecord {
         if !is_on() {
             return;
         }
-        let [queue_ns, disk_ns] = [&mut self.queue_ns, &mut self.disk_ns].map(|ns| *ns.get_mut());
+        let [queue_ns, disk_ns, receive_ns] =
+            [&mut self.queue_ns, &mut self.disk_ns, &mut self.receive_ns].map(|ns| *ns.get_mut());
         let verify_ns = self.work.verify_ns.load(Ordering::Relaxed);
         let times = [
             ("QUEUE_S", queue_ns),
@@ -216,6 +264,7 @@ impl Drop for RequestRecord {
             ("VERIFY_S", verify_ns),
             ("WAIT_S", wait_ns),
             ("SEND_S", send_ns),
+            ("RECEIVE_S", receive_ns),
         ];
         let error = self.error.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let result = match (status, &error) {

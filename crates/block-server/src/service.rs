@@ -1,6 +1,7 @@
 //! Requests and their answers.
 
 use crate::access::{Scope, Tokens};
+use crate::copy_object::copy_object;
 use crate::disks::{Disks, REQUESTS};
 use crate::error::RequestError;
 use crate::folder::propfind;
@@ -35,7 +36,7 @@ const BODY_BYTES: usize = 64 << 10;
 const REST_BYTES: usize = 64 << 20;
 /// How long that may take.
 const REST: Duration = Duration::from_secs(10);
-const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, PROPFIND, RESERVE";
+const METHODS: &str = "OPTIONS, GET, HEAD, PUT, DELETE, MKCOL, MOVE, COPY, PROPFIND, RESERVE";
 
 /// Answers requests for what lies on disks.
 pub(crate) struct BlockService {
@@ -105,9 +106,6 @@ impl BlockService {
             return Err(RequestError::refuse(StatusCode::METHOD_NOT_ALLOWED, text));
         }
         let path = ObjectPath::parse(url_path)?;
-        if path.is_part && (is_head || method == Method::GET) {
-            return Err(RequestError::NotFound { path: path.to_string() });
-        }
         let headers = headers.clone();
         if method == Method::PUT {
             return put(disks, headers, path, body, record).await;
@@ -118,6 +116,9 @@ impl BlockService {
         read_body(method, body).await?;
         if method.as_str() == "PROPFIND" {
             return propfind(disks, &headers, &path, record).await;
+        }
+        if method.as_str() == "COPY" {
+            return copy_object(disks, &headers, &path, record).await;
         }
         // What changes names goes to its end, also if the client goes away.
         let (disks, record, method) = (disks.clone(), record.clone(), method.clone());
@@ -204,7 +205,7 @@ fn options() -> Response<Body> {
 }
 
 fn no_method(name: &str) -> RequestError {
-    let is_of_webdav = ["COPY", "LOCK", "UNLOCK", "PROPPATCH"].contains(&name);
+    let is_of_webdav = ["LOCK", "UNLOCK", "PROPPATCH"].contains(&name);
     let status =
         if is_of_webdav { StatusCode::NOT_IMPLEMENTED } else { StatusCode::METHOD_NOT_ALLOWED };
     RequestError::refuse(status, format!("{name}: expected one of {METHODS}"))

@@ -291,6 +291,7 @@ fn is_left_out(error: &RequestError) -> bool {
 mod tests {
     use super::*;
     use crate::new_object::NewObject;
+    use crate::request_record::WorkRecord;
     use crate::start::disks;
     use crate::testing::block_on;
     use std::fs;
@@ -310,8 +311,8 @@ mod tests {
 
     fn put(disk: &Arc<Disk>, path: &str) {
         let mut object = NewObject::create(disk, &ObjectPath::parse(path).unwrap(), None).unwrap();
-        object.write(b"content").unwrap();
-        object.seal().unwrap();
+        object.write(b"content", &WorkRecord::default()).unwrap();
+        object.seal(&WorkRecord::default()).unwrap();
         object.name(true).unwrap();
     }
 

@@ -46,7 +46,8 @@ mod _swathe {
     };
     #[pymodule_export]
     use crate::stores::{
-        StoreKind, Stores, assumed_costs, confine, measure, measure_open, open_source, store_key,
+        RepairProgress, StoreKind, Stores, assumed_costs, confine, measure, measure_open,
+        open_source, store_key,
     };
     #[pymodule_export]
     use crate::trace::{

@@ -90,9 +90,16 @@ impl Stores {
     }
 
     /// Rebuild the parts of a striped object that are not whole; what was done, as JSON.
-    #[pyo3(signature = (object, deep=true))]
-    fn repair_stripe(&self, py: Python<'_>, object: &str, deep: bool) -> PyResult<String> {
-        self.look_after(py, object, move |upkeep, url| upkeep.repair(url, deep))
+    #[pyo3(signature = (object, deep=true, progress=None))]
+    fn repair_stripe(
+        &self,
+        py: Python<'_>,
+        object: &str,
+        deep: bool,
+        progress: Option<&RepairProgress>,
+    ) -> PyResult<String> {
+        let progress = progress.map(|progress| progress.0.clone()).unwrap_or_default();
+        self.look_after(py, object, move |upkeep, url| upkeep.repair(url, deep, &progress))
     }
 
     /// The servers of a striped store, as JSON; `count`: with what is on them.
@@ -139,6 +146,30 @@ impl Stores {
         let report =
             enter(py, &Cancel::default(), move || Ok(work(&Upkeep::new(settings), &url)?))?;
         serde_json::to_string(&report).map_err(wrong)
+    }
+}
+
+/// How far the repair of a striped object is. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct RepairProgress(Arc<swathe_stripe::RepairProgress>);
+
+#[pymethods]
+impl RepairProgress {
+    #[new]
+    fn new() -> RepairProgress {
+        RepairProgress(Arc::default())
+    }
+
+    /// Bytes read or written, of all that are to be.
+    #[getter]
+    fn counts(&self) -> (u64, u64) {
+        self.0.counts()
+    }
+
+    /// Bytes written.
+    #[getter]
+    fn written_bytes(&self) -> u64 {
+        self.0.written_bytes()
     }
 }
 

@@ -27,6 +27,7 @@ pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, 
 pub use open::{connect, open, redact_url, stores};
 #[doc(hidden)]
 pub use open::{connect_with_stall, open_with_stall};
+pub use server_copies::copy_within_server;
 pub use store_folders::{Refusal, StoreFolders, sync_folder};
 pub use timing::{Timing, received_bytes, take_timings};
 pub use write::rename_each;

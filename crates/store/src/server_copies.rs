@@ -129,6 +129,26 @@ pub(crate) fn copy_by_servers(
     Ok(VerifiedObject { version, read_back, notes: copy.take_notes() })
 }
 
+/// Have a server copy an object that is open to a name of its own, which is free, and compare the
+/// copy. `names`: of the object and of its copy.
+///
+/// # Errors
+/// As [`Store::copy_from`].
+pub fn copy_within_server(
+    stores: &Stores,
+    names: [&str; 2],
+    source: &dyn Source,
+    progress: &(dyn Fn(u64) -> bool + Sync),
+) -> Result<VerifiedObject, CopyRefusal> {
+    let [from, to] = names;
+    let result = copy_by_servers(stores, CopyNames { from, to, replaces: true }, source, progress);
+    result.map_err(|failure| match failure {
+        ServerFailure::NoServers => CopyRefusal::Unable("a folder of this machine".into()),
+        ServerFailure::Unable(why) => CopyRefusal::Unable(why),
+        ServerFailure::Failed(failure) => CopyRefusal::Failed(failure.error),
+    })
+}
+
 fn object_name<'a>(object: &'a str, url: &'a str) -> ObjectName<'a> {
     ObjectName { url, qualified_name: (url != object).then_some(object) }
 }

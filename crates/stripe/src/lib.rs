@@ -24,11 +24,13 @@ mod read_events;
 mod rebuild;
 mod record;
 mod records;
+mod repair_progress;
 mod reports;
 mod server;
 mod server_places;
 mod server_reports;
 mod shards;
+mod striped_copy;
 mod striped_read;
 mod striped_room;
 mod striped_sink;
@@ -37,10 +39,12 @@ mod striped_store;
 mod sums;
 mod upkeep;
 mod window;
+mod write_events;
 
 use std::sync::Arc;
 use swathe_store_api::{Store, StoreSettings, Stores};
 
+pub use repair_progress::RepairProgress;
 pub use reports::{
     HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
     ServerReport, ServerState,

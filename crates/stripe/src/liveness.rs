@@ -84,6 +84,7 @@ fn has_died(server: &impl Living, progress: &Receiver<()>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::repair_progress::RepairProgress;
     use crate::reports::PieceState;
     use crate::testing::{TestStripe, bytes_of};
     use crate::upkeep::Upkeep;
@@ -102,7 +103,8 @@ mod tests {
         let url = TestStripe::url("a");
         let check = upkeep.check(&url, false).expect("checked");
         assert_eq!(check.parts[1].state, PieceState::Missing);
-        assert_eq!(upkeep.repair(&url, false).expect("repaired").rebuilt_parts, ["s1:"]);
+        let repair = upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
+        assert_eq!(repair.rebuilt_parts, ["s1:"]);
     }
 
     #[test]

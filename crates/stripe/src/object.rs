@@ -68,6 +68,11 @@ impl Object {
         }
     }
 
+    /// Its records that are alike.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
     pub(crate) fn layout(&self) -> Layout {
         self.header.layout
     }

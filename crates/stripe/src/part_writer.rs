@@ -1,6 +1,7 @@
 //! Writing one part, in a thread of its own.
 
 use crate::liveness::while_alive;
+use crate::read_events::in_part;
 use crate::server::Server;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
@@ -20,10 +21,11 @@ pub(crate) struct PartWriter {
 }
 
 impl PartWriter {
-    /// Begin to write `size` bytes to a path of a server, perhaps in room that was reserved.
+    /// Begin to write a part of `size` bytes to a path of a server, perhaps in room that was
+    /// reserved.
     pub(crate) fn start(
         server: Arc<Server>,
-        path: String,
+        (part, path): (u32, String),
         size: u64,
         room: Option<Box<dyn Room>>,
     ) -> Result<PartWriter, StoreError> {
@@ -33,7 +35,7 @@ impl PartWriter {
         let work = move || {
             scope.enter();
             interrupt.enter();
-            write(&server, &path, size, room, &receiver)
+            in_part(part, || write(&server, &path, size, room, &receiver))
         };
         let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(work);
         let thread = thread.map_err(|source| StoreError::Io { url, source })?;

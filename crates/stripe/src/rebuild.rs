@@ -4,6 +4,8 @@ use crate::layout::Layout;
 use crate::names::part_path;
 use crate::object::Object;
 use crate::part_writer::PartWriter;
+use crate::read_events::in_stripe;
+use crate::repair_progress::RepairProgress;
 use crate::server::Server;
 use crate::shards::ShardRanges;
 use crate::window::Window;
@@ -56,12 +58,14 @@ pub(crate) fn rebuild(
     number: u32,
     bad: &[u32],
     server: &Arc<Server>,
+    progress: &RepairProgress,
 ) -> Result<(u64, u64), StoreError> {
     let layout: Layout = object.layout();
     let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
     let size = layout.part_bytes(number);
     let _turn = if size > LARGE_BYTES { Some(LargePart::begin(&object.url)?) } else { None };
-    let mut writer = PartWriter::start(server.clone(), path, size, None)?;
+    let begin = || PartWriter::start(server.clone(), (number, path), size, None);
+    let mut writer = in_stripe(&object.stripe, begin)?;
     let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
     let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
     let shard_of = |row| (row, layout.shard_in(row, number));
@@ -88,6 +92,7 @@ pub(crate) fn rebuild(
                 continue;
             }
             let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
+            progress.add_write(length);
             if !writer.write(bytes) {
                 let failure = writer.finish().err().map(|failure| failure.error);
                 return Err(failure.unwrap_or_else(|| object.too_few(&[])));

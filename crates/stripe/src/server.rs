@@ -85,6 +85,11 @@ impl Server {
         &self.store
     }
 
+    /// Only this store, for objects by their names.
+    pub(crate) fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
     /// As users may see it.
     pub(crate) fn url(&self) -> String {
         self.store.display_url(&self.store.url_of(&self.prefix))

@@ -89,6 +89,7 @@ fn is_missing(server: &Server, servers: &[Arc<Server>]) -> Result<bool, StoreErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repair_progress::RepairProgress;
     use crate::reports::PieceState;
     use crate::testing::{TestStripe, bytes_of};
     use std::fs;
@@ -145,7 +146,8 @@ mod tests {
         let bytes = bytes_of(60_000, 2);
         stripe.put("b", &bytes, false).expect("written without it");
         assert!(!folder(2).exists() && stripe.get("b").expect("read") == bytes);
-        let repair = upkeep.repair(&TestStripe::url("b"), false).expect("tried");
+        let repair =
+            upkeep.repair(&TestStripe::url("b"), false, &RepairProgress::default()).expect("tried");
         assert!(repair.failures.iter().any(|failure| failure.why.contains("mount its disk")));
         fs::remove_dir_all(folder(3)).expect("removed");
         assert_eq!(states(), [there, there, missing, missing]);

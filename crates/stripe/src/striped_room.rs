@@ -5,6 +5,7 @@ use crate::layout::Layout;
 use crate::names::room_path;
 use crate::server::Server;
 use crate::striped_sink::StripedSink;
+use crate::write_events::record_write;
 use std::io;
 use std::sync::Arc;
 use swathe_store_api::{ObjectName, Room, Sink, StoreError};
@@ -13,6 +14,8 @@ use swathe_store_api::{ObjectName, Room, Sink, StoreError};
 pub(crate) type LayoutOf = Box<dyn Fn(&str, u64) -> Result<(String, Layout), StoreError> + Send>;
 
 pub(crate) struct StripedRoom {
+    /// The name of the store.
+    stripe: String,
     servers: Vec<Arc<Server>>,
     layout_of: LayoutOf,
     url: String,
@@ -21,10 +24,10 @@ pub(crate) struct StripedRoom {
 }
 
 impl StripedRoom {
-    /// Room for an object of `bytes` bytes: on all servers of its parts, or on none.
+    /// Room for an object of the named store, of `bytes` bytes: on all servers of its parts, or on none.
     pub(crate) fn create(
         servers: &[Arc<Server>],
-        url: &str,
+        (stripe, url): (String, &str),
         bytes: u64,
         layout_of: LayoutOf,
     ) -> Result<StripedRoom, StoreError> {
@@ -39,7 +42,8 @@ impl StripedRoom {
             .zip(results)
             .map(|(server, result)| result.map_err(|error| error_of(server, url, error)));
         let rooms = rooms.collect::<Result<_, _>>()?;
-        Ok(StripedRoom { servers: servers.to_vec(), layout_of, url: url.to_string(), rooms })
+        let (servers, url) = (servers.to_vec(), url.to_string());
+        Ok(StripedRoom { stripe, servers, layout_of, url, rooms })
     }
 }
 
@@ -74,7 +78,10 @@ impl Room for StripedRoom {
         _in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         let (path, layout) = (self.layout_of)(object.url, size)?;
-        let url = object.url.to_string();
-        Ok(Box::new(StripedSink::create(&self.servers, &path, url, layout, self.rooms)?))
+        let (url, label) = (object.url.to_string(), object.qualified_name.unwrap_or(object.url));
+        let StripedRoom { stripe, servers, rooms, .. } = *self;
+        record_write(&stripe, label, || {
+            Ok(Box::new(StripedSink::create(&servers, &path, url, layout, rooms)?))
+        })
     }
 }

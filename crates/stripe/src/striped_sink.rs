@@ -50,6 +50,23 @@ impl StripedSink {
         layout: Layout,
         rooms: Vec<Box<dyn Room>>,
     ) -> Result<StripedSink, StoreError> {
+        let mut sink = StripedSink::begin(servers, path, url, layout)?;
+        let mut rooms = rooms.into_iter();
+        let parts = sink.places.iter().enumerate().map(|(part, server)| {
+            let (path, bytes) = (sink.part_path(part), layout.part_bytes(part as u32));
+            PartWriter::start(server.clone(), (part as u32, path), bytes, rooms.next())
+        });
+        sink.parts = parts.collect::<Result<Vec<PartWriter>, StoreError>>()?;
+        Ok(sink)
+    }
+
+    /// Begin an object at a path, whose parts are written by others.
+    pub(crate) fn begin(
+        servers: &[Arc<Server>],
+        path: &str,
+        url: String,
+        layout: Layout,
+    ) -> Result<StripedSink, StoreError> {
         let records = Records::read(servers, path, true);
         let silent = records.silent(servers);
         let (count, minimum) = (servers.len(), majority(servers.len()));
@@ -59,13 +76,6 @@ impl StripedSink {
         let last = records.newest_version();
         let generation = Generation::after(last.as_ref().map(|(last, _)| last));
         let places: Vec<Arc<Server>> = servers[..layout.parts() as usize].to_vec();
-        let mut rooms = rooms.into_iter();
-        let parts = places.iter().enumerate().map(|(part, server)| {
-            let part = part as u32;
-            let path = part_path(path, &generation, layout.size, part);
-            PartWriter::start(server.clone(), path, layout.part_bytes(part), rooms.next())
-        });
-        let parts = parts.collect::<Result<Vec<PartWriter>, StoreError>>()?;
         Ok(StripedSink {
             url,
             path: path.to_string(),
@@ -75,8 +85,8 @@ impl StripedSink {
             generation,
             last,
             parity: Parity::new(layout.data, layout.parity),
-            sums: vec![Vec::new(); parts.len()],
-            parts,
+            sums: vec![Vec::new(); layout.parts() as usize],
+            parts: Vec::new(),
             row: 0,
             waiting: BytesMut::new(),
             crc: crc32fast::Hasher::new(),
@@ -85,7 +95,19 @@ impl StripedSink {
         })
     }
 
-    fn part_path(&self, part: usize) -> String {
+    /// The servers of its parts, in their order.
+    pub(crate) fn places(&self) -> &[Arc<Server>] {
+        &self.places
+    }
+
+    /// Use the checksums of another object with the same bytes: of all, and of all its parts.
+    pub(crate) fn set_sums(&mut self, crc32: u32, sums: Vec<u32>) {
+        self.crc = crc32fast::Hasher::new_with_initial(crc32);
+        self.sums = vec![sums];
+    }
+
+    /// The path of a part on its server.
+    pub(crate) fn part_path(&self, part: usize) -> String {
         part_path(&self.path, &self.generation, self.layout.size, part as u32)
     }
 
@@ -184,6 +206,24 @@ impl StripedSink {
                 |newest| self.lose(newest),
             )),
         }
+    }
+
+    /// Give the object its name, when its parts are there: `None` are those that are not.
+    pub(crate) fn conclude(
+        &mut self,
+        parts: &[Option<Version>],
+        replaces: bool,
+    ) -> Result<(), Failure> {
+        let records = Records::read(&self.servers, &self.path, true);
+        if !replaces && records.newest().is_some_and(|record| !record.header.is_removed) {
+            return Err(StoreError::Exists { url: self.url.clone() }.into());
+        }
+        self.check_last(&records)?;
+        self.name(parts)?;
+        if let Some((last, layout)) = &self.last {
+            remove_parts(&self.servers, &self.path, last, *layout);
+        }
+        Ok(())
     }
 
     /// Write the record to all servers, and check that this version won.
@@ -304,15 +344,7 @@ impl Sink for StripedSink {
             return Err(StoreError::ShortRead { url, start, expected, found }.into());
         }
         let parts = self.finish_parts()?;
-        let records = Records::read(&self.servers, &self.path, true);
-        if !replaces && records.newest().is_some_and(|record| !record.header.is_removed) {
-            return Err(StoreError::Exists { url: self.url.clone() }.into());
-        }
-        self.check_last(&records)?;
-        self.name(&parts)?;
-        if let Some((last, layout)) = &self.last {
-            remove_parts(&self.servers, &self.path, last, *layout);
-        }
+        self.conclude(&parts, replaces)?;
         Ok(Comparison::ReadBack)
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs, Factors, Way};
 use swathe_store_api::{
-    Interrupt, Pieces, RequestTiming, Source, StoreError, Traffic, Version, measure_reads,
+    Checksum, Interrupt, Pieces, RequestTiming, Source, StoreError, Traffic, Version, measure_reads,
 };
 use swathe_trace::Scope;
 
@@ -69,6 +69,12 @@ impl Source for StripedSource {
 
     fn take_traffic(&self) -> Traffic {
         self.0.take_traffic()
+    }
+
+    /// That of its record.
+    fn checksums(&self) -> Result<Vec<Checksum>, StoreError> {
+        let (algorithm, value) = ("crc32".to_string(), format!("{:08x}", self.0.header.crc32));
+        Ok(vec![Checksum { algorithm, value, is_exact: true }])
     }
 
     fn take_notes(&self) -> Vec<String> {

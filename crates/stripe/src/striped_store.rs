@@ -11,14 +11,17 @@ use crate::record::{Generation, Header, PartEntry};
 use crate::records::Records;
 use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
+use crate::striped_copy::{copy_parts, refusal};
 use crate::striped_room::StripedRoom;
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
+use crate::write_events::record_write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
-    ListOptions, Listing, ObjectName, Room, Sink, Source, Store, StoreError, StoreSettings,
+    CopyRefusal, CopySource, ListOptions, Listing, ObjectName, Room, ServerCopy, Sink, Source,
+    Store, StoreError, StoreSettings,
 };
 
 /// Root of striped stores: `striped://NAME`.
@@ -224,8 +227,10 @@ impl Store for StripedStore {
         let path = self.object_path(object.url)?;
         let layout = self.layout(object.url, size)?;
         self.check_places(object.url)?;
-        let url = object.url.to_string();
-        Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
+        let (url, label) = (object.url.to_string(), object.qualified_name.unwrap_or(object.url));
+        record_write(&self.settings.name, label, || {
+            Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
+        })
     }
 
     fn reserve(&self, object: ObjectName<'_>, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
@@ -234,7 +239,37 @@ impl Store for StripedStore {
         let layout_of = Box::new(move |url: &str, size| {
             Ok((store.object_path(url)?.to_string(), store.layout(url, size)?))
         });
-        Ok(Box::new(StripedRoom::create(&self.servers, object.url, bytes, layout_of)?))
+        let name = self.settings.name.clone();
+        Ok(Box::new(StripedRoom::create(&self.servers, (name, object.url), bytes, layout_of)?))
+    }
+
+    /// Within the store the server of each part copies it.
+    fn copy_from(
+        &self,
+        object: ObjectName<'_>,
+        source: &CopySource<'_>,
+    ) -> Result<Box<dyn ServerCopy>, CopyRefusal> {
+        let ours = (&self.settings.name, &self.settings.root);
+        let theirs = source.store.settings();
+        if ours != (&theirs.name, &theirs.root) {
+            return Err(CopyRefusal::Unable("the copies are striped".into()));
+        }
+        in_stripe(&self.settings.name, || {
+            let path = self.object_path(object.url).map_err(CopyRefusal::Failed)?;
+            let from = self.open_object(source.object.url).map_err(CopyRefusal::Failed)?;
+            if from.version != *source.version {
+                let (url, version) = (source.object.url.into(), source.version.to_string());
+                return Err(CopyRefusal::Failed(StoreError::Changed { url, version }));
+            }
+            let parity = self.layout(object.url, 0).map_err(CopyRefusal::Failed)?.parity;
+            if let Some(why) = refusal(&from, &self.servers, parity) {
+                return Err(CopyRefusal::Unable(why));
+            }
+            self.check_places(object.url).map_err(CopyRefusal::Failed)?;
+            let (url, layout) = (object.url.to_string(), from.header.layout);
+            let sink = StripedSink::begin(&self.servers, path, url, layout);
+            copy_parts(&from, sink.map_err(CopyRefusal::Failed)?, source, object.url)
+        })
     }
 
     /// A record that it is removed takes the place of its record: a server that is not reached now

@@ -1,6 +1,7 @@
 //! Objects of a striped store, with what may happen to its servers.
 
 use crate::layout::Layout;
+use crate::repair_progress::RepairProgress;
 use crate::reports::PieceState;
 use crate::testing::{BLOCK, TestStripe, bytes_of, flip};
 use crate::upkeep::Upkeep;
@@ -358,7 +359,12 @@ fn what_is_lost_or_damaged_is_found_and_rebuilt() {
         }
         let quick = upkeep.check(&url, false).expect("checked");
         assert_eq!(quick.parts.iter().filter(|part| part.state != PieceState::Whole).count(), 1);
-        let repair = upkeep.repair(&url, true).expect("repaired");
+        let progress = RepairProgress::default();
+        let repair = upkeep.repair(&url, true, &progress).expect("repaired");
+        let part_bytes: u64 = before.iter().map(|bytes| bytes.len() as u64).sum();
+        let rebuilt_bytes: u64 = before.iter().take(parity as usize).map(|b| b.len() as u64).sum();
+        assert_eq!(progress.counts(), (part_bytes + rebuilt_bytes, part_bytes + rebuilt_bytes));
+        assert_eq!(progress.written_bytes(), rebuilt_bytes);
         assert_eq!(repair.rebuilt_parts.len(), parity as usize);
         assert_eq!(repair.rebuilt_records, ["s0:"]);
         assert!(repair.failures.is_empty());
@@ -369,7 +375,7 @@ fn what_is_lost_or_damaged_is_found_and_rebuilt() {
         let report = upkeep.check(&url, true).expect("checked");
         let all = report.parts.iter().chain(&report.records);
         assert!(all.clone().all(|piece| piece.state == PieceState::Whole));
-        let again = upkeep.repair(&url, true).expect("nothing to do");
+        let again = upkeep.repair(&url, true, &RepairProgress::default()).expect("nothing to do");
         assert!(again.rebuilt_parts.is_empty() && again.rebuilt_records.is_empty());
         drop((folder, behaviours));
     }
@@ -384,7 +390,7 @@ fn what_cannot_be_rebuilt_is_said() {
     let upkeep = Upkeep(stripe.store);
     let url = TestStripe::url("a");
     assert!(!upkeep.check(&url, false).expect("checked").is_readable);
-    let repair = upkeep.repair(&url, true).expect("tried");
+    let repair = upkeep.repair(&url, true, &RepairProgress::default()).expect("tried");
     assert_eq!(repair.failures.len(), 2);
     assert!(repair.failures[0].why.contains("found 2 parts"), "{}", repair.failures[0].why);
     assert!(matches!(upkeep.check(&TestStripe::url("b"), true), Err(StoreError::NotFound { .. })));
@@ -411,7 +417,7 @@ fn leftovers_are_found_and_removed() {
     let reports = upkeep.server_reports(true);
     assert_eq!(reports.iter().map(|report| report.parts).collect::<Vec<_>>(), [1, 1, 1, 1]);
     assert!(reports.iter().all(|report| report.is_reachable && report.records == 1));
-    upkeep.repair(&TestStripe::url("a"), false).expect("repaired");
+    upkeep.repair(&TestStripe::url("a"), false, &RepairProgress::default()).expect("repaired");
     assert_eq!(upkeep.server_reports(true)[3].parts, 2);
     drop((folder, behaviours));
 }
@@ -445,7 +451,7 @@ fn parts_with_damage_in_different_rows_rebuild_each_other() {
     let upkeep = Upkeep(stripe.store);
     let url = TestStripe::url("a");
     assert!(upkeep.check(&url, true).expect("checked").is_readable);
-    let repair = upkeep.repair(&url, true).expect("repaired");
+    let repair = upkeep.repair(&url, true, &RepairProgress::default()).expect("repaired");
     assert!(repair.failures.is_empty(), "{:?}", repair.failures);
     for (path, bytes) in paths.iter().zip(&before) {
         assert!(fs::read(path).expect("read") == *bytes);
@@ -465,7 +471,9 @@ fn a_record_is_repaired_from_one_whose_checksums_are_sound() {
     let path = stripe.record(3);
     fs::remove_file(&path).expect("removed");
     let (folder, behaviours) = (stripe.folder, stripe.behaviours);
-    Upkeep(stripe.store).repair(&TestStripe::url("a"), false).expect("repaired");
+    Upkeep(stripe.store)
+        .repair(&TestStripe::url("a"), false, &RepairProgress::default())
+        .expect("repaired");
     assert_eq!(fs::read(path).expect("read"), sound);
     drop((folder, behaviours));
 }

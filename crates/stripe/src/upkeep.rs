@@ -3,8 +3,10 @@
 use crate::names::{part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
+use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
 use crate::records::{Answer, Record, Records, read_record, sound_bytes};
+use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
@@ -15,7 +17,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use swathe_store_api::{Interrupt, Source, StoreError};
+use swathe_store_api::{Interrupt, Source, Store, StoreError};
 use swathe_trace::Scope;
 
 /// Bytes of a part that are read at a time.
@@ -58,7 +60,7 @@ impl Upkeep {
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
         let (mut parts, mut lost_parts, mut losses) = (Vec::new(), 0, BTreeMap::new());
-        for (report, blocks) in check_parts(&object, deep)? {
+        for (report, blocks) in check_parts(&object, deep, &RepairProgress::default())? {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !blocks.is_empty() => {
@@ -87,16 +89,30 @@ impl Upkeep {
 
     /// Rebuild parts and records of an object that are not whole; with `deep`, all of its bytes are
     /// read first, else damaged ones are only found where others are rebuilt from them. A part takes
-    /// its name when it is whole.
+    /// its name when it is whole. `progress` counts the bytes meanwhile.
     ///
     /// # Errors
     /// As opening it has it; [`StoreError::Network`] if too little of it is left.
-    pub fn repair(&self, url: &str, deep: bool) -> Result<RepairReport, StoreError> {
+    pub fn repair(
+        &self,
+        url: &str,
+        deep: bool,
+        progress: &RepairProgress,
+    ) -> Result<RepairReport, StoreError> {
+        in_stripe(&self.0.settings().name, || self.repair_object(url, deep, progress))
+    }
+
+    fn repair_object(
+        &self,
+        url: &str,
+        deep: bool,
+        progress: &RepairProgress,
+    ) -> Result<RepairReport, StoreError> {
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
         let mut bad = Vec::new();
-        for (number, (part, _)) in (0..).zip(check_parts(&object, deep)?) {
+        for (number, (part, _)) in (0..).zip(check_parts(&object, deep, progress)?) {
             if deep {
                 report.bytes_read += layout.part_bytes(number);
             }
@@ -106,6 +122,7 @@ impl Upkeep {
                 _ => bad.push(number),
             }
         }
+        bad.iter().for_each(|&number| progress.expect(layout.part_bytes(number)));
         for number in bad.clone() {
             let Some(server) = self.place_of(&object, number) else {
                 let (server, why) = (
@@ -115,7 +132,7 @@ impl Upkeep {
                 report.failures.push(RepairFailure { server, why });
                 continue;
             };
-            match rebuild(&object, number, &bad, &server) {
+            match rebuild(&object, number, &bad, &server, progress) {
                 Ok((read, count)) => {
                     report.bytes_read += read;
                     report.written_bytes += count;
@@ -227,16 +244,21 @@ fn state_of(error: &StoreError) -> PieceState {
 type CheckedPart = (PieceReport, Vec<u64>);
 
 /// Look at all parts at the same time; with `deep`, read them.
-fn check_parts(object: &Arc<Object>, deep: bool) -> Result<Vec<CheckedPart>, StoreError> {
+fn check_parts(
+    object: &Arc<Object>,
+    deep: bool,
+    progress: &RepairProgress,
+) -> Result<Vec<CheckedPart>, StoreError> {
     let (scope, interrupt) = (Scope::current(), Interrupt::current());
     std::thread::scope(|threads| {
         let running: Vec<_> = (0..object.layout().parts())
             .map(|number| {
                 let (scope, interrupt) = (scope.clone(), interrupt.clone());
+                let part = deep.then(|| progress.part(object.layout().part_bytes(number)));
                 threads.spawn(move || {
                     scope.enter();
                     interrupt.enter();
-                    check_part(object, number, deep)
+                    check_part(object, number, part)
                 })
             })
             .collect();
@@ -247,8 +269,12 @@ fn check_parts(object: &Arc<Object>, deep: bool) -> Result<Vec<CheckedPart>, Sto
     })
 }
 
-/// Look at a part; with `deep`, read it. Also the numbers of all damaged blocks.
-fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPart, StoreError> {
+/// Look at a part; with its progress, read it. Also the numbers of all damaged blocks.
+fn check_part(
+    object: &Arc<Object>,
+    number: u32,
+    progress: Option<PartProgress<'_>>,
+) -> Result<CheckedPart, StoreError> {
     let part = &object.parts[number as usize];
     let report = |state, why| PieceReport {
         server: part.server_names(),
@@ -268,7 +294,9 @@ fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPa
         }
     };
     let (mut blocks, sum_bytes) = (Vec::new(), object.layout().sum_bytes);
-    if deep && let Some(error) = read_part(object, number, &*source, &mut blocks)? {
+    if let Some(progress) = progress
+        && let Some(error) = read_part(object, number, &*source, (&mut blocks, progress))?
+    {
         return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
     }
     if blocks.is_empty() {
@@ -286,7 +314,7 @@ fn read_part(
     object: &Object,
     number: u32,
     source: &dyn Source,
-    blocks: &mut Vec<u64>,
+    (blocks, mut progress): (&mut Vec<u64>, PartProgress<'_>),
 ) -> Result<Option<StoreError>, StoreError> {
     let (size, sum_bytes) = (object.layout().part_bytes(number), object.layout().sum_bytes);
     let (mut start, mut damages) = (0, 0);
@@ -301,6 +329,7 @@ fn read_part(
                 Ok(bytes) => {
                     check_blocks(object, number, start, &bytes, blocks)?;
                     start += bytes.len() as u64;
+                    progress.add(bytes.len() as u64);
                 }
                 Err(error @ StoreError::Interrupted { .. }) => return Err(error),
                 // The server says which block it is. Up to it and after it are others.

@@ -24,7 +24,13 @@ class StripeWorkRecords(Database):
     """Work on striped stores."""
 
     def begin_stripe_work(
-        self, store: str, kind: WorkKind, place: str, pid: int, objects: int
+        self,
+        store: str,
+        kind: WorkKind,
+        place: str,
+        pid: int,
+        objects: int,
+        total_bytes: int | None = None,
     ) -> int:
         """Add work of a process of this machine; return its number.
 
@@ -36,6 +42,7 @@ class StripeWorkRecords(Database):
             place: the store, or a folder of it.
             pid: the process.
             objects: number of objects.
+            total_bytes: size of them all; `None` if it is unknown.
 
         Raises:
             NoSuchStoreError: If there is no such store.
@@ -61,6 +68,9 @@ class StripeWorkRecords(Database):
                 done=0,
                 failed=0,
                 written_bytes=None,
+                total_bytes=total_bytes,
+                done_bytes=None,
+                bytes_per_s=None,
                 is_stopped=False,
             )
             session.add(row)
@@ -74,14 +84,28 @@ class StripeWorkRecords(Database):
         failed: int,
         written_bytes: int | None,
         *,
+        done_bytes: int | None = None,
+        bytes_per_s: float | None = None,
         is_stopped: bool = False,
     ) -> None:
-        """Store the progress of work; nothing if its store was removed."""
+        """Store the progress of work; nothing if its store was removed.
+
+        Args:
+            number: the work.
+            done: number of objects that are done.
+            failed: number of those that could not be done.
+            written_bytes: bytes written to servers; `None` if that is not known.
+            done_bytes: bytes of objects that are done, also of those in work; `None`: unknown.
+            bytes_per_s: their present rate; `None` if it is unknown.
+            is_stopped: whether the work was stopped.
+        """
         values = {
             "told_at": datetime.now(UTC),
             "done": done,
             "failed": failed,
             "written_bytes": written_bytes,
+            "done_bytes": done_bytes,
+            "bytes_per_s": bytes_per_s,
             "is_stopped": is_stopped,
         }
         table = StripeWorkTable
@@ -118,6 +142,9 @@ def _work_of(row: StripeWorkTable, now: datetime) -> StripeWork:
         done=row.done,
         failed=row.failed,
         written_bytes=row.written_bytes,
+        total_bytes=row.total_bytes,
+        done_bytes=row.done_bytes,
+        bytes_per_s=row.bytes_per_s,
         is_running=_is_running(row, now),
     )
 

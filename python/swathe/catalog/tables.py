@@ -29,7 +29,7 @@ from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 from swathe.catalog.records.stripes import WorkKind
 
-REVISIONS = ("v0001", "v0002", "v0003", "v0004")
+REVISIONS = ("v0001", "v0002", "v0003", "v0004", "v0005")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -107,6 +107,9 @@ class StripeWorkTable(Base):
     done: Mapped[int] = mapped_column(BigInteger)
     failed: Mapped[int] = mapped_column(BigInteger)
     written_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    total_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    done_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    bytes_per_s: Mapped[float | None]
     is_stopped: Mapped[bool]
 
 

@@ -23,17 +23,26 @@ def can_show_progress() -> bool:
 
 
 @contextmanager
-def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowCount]:
+def progress_bar(
+    label: str, is_shown: bool, total: int, *, are_bytes: bool = False
+) -> Iterator[ShowCount]:
     """Yield a function that sets the number of finished items, of `total`, and the time left.
 
     Without a text of the time left, the bar extrapolates it from the items. The bar is shown if
-    `is_shown` is true and standard error is a terminal.
+    `is_shown` is true and standard error is a terminal. With `are_bytes` the items are bytes.
     """
     if not (is_shown and can_show_progress()):
         yield lambda _done, _time_left="": None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        Task,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
     class TimeLeftColumn(TimeRemainingColumn):
@@ -43,7 +52,8 @@ def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowCount]:
             time_left = task.fields["time_left"]
             return Text(time_left, "progress.remaining") if time_left else super().render(task)
 
-    columns = (label, BarColumn(), MofNCompleteColumn(), TimeLeftColumn())
+    counts = DownloadColumn() if are_bytes else MofNCompleteColumn()
+    columns = (label, BarColumn(), counts, TimeLeftColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(label, total=total, time_left="")
         yield lambda count, time_left="": progress.update(

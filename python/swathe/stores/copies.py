@@ -383,9 +383,13 @@ def copy_pairs(
     """Copy objects, verify the copies, and add the outcomes to the report."""
     orders = [(pair.source, None, pair.target, overwrite) for pair in pairs]
     copies = _swathe.Copies(orders, threads, engine)
-    with progress_bar("copying", progress, len(pairs)) as show:
+    # Of one large object, too, the bar says how far it is.
+    total_bytes = sum(pair.size or 0 for pair in pairs)
+    are_bytes = total_bytes > 0 and all(pair.size is not None for pair in pairs)
+    total = total_bytes if are_bytes else len(pairs)
+    with progress_bar("copying", progress, total, are_bytes=are_bytes) as show:
         try:
-            _collect(copies, pairs, report, show)
+            _collect(copies, pairs, report, show, are_bytes)
         finally:
             copies.cancel()
             report.bytes = copies.bytes
@@ -396,11 +400,16 @@ def _collect(
     pairs: Sequence[CopyPair],
     report: CopyReport,
     show: Callable[[int], object],
+    are_bytes: bool,
 ) -> None:
+    failed_bytes = 0
     while (outcomes := copies.poll(POLL_S)) is not None:
         for outcome in outcomes:
             if outcome.kind is None:
                 report.add_copy(outcome)
             else:
-                report.add_fault(pairs[outcome.number].source, outcome.kind, outcome.reason)
-        show(report.copied + report.failed)
+                pair = pairs[outcome.number]
+                report.add_fault(pair.source, outcome.kind, outcome.reason)
+                failed_bytes += pair.size or 0
+        report.bytes = copies.bytes
+        show(report.bytes + failed_bytes if are_bytes else report.copied + report.failed)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
@@ -27,7 +27,7 @@ from swathe.stores.copies import (
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import list_objects
 from swathe.stores.registry import known_stores, to_native
-from swathe.stores.stripe_progress import ProgressRecord
+from swathe.stores.stripe_progress import Progress, ProgressRecord, RepairBytes
 from swathe.stores.stripe_reports import (
     CheckReport,
     Leftover,
@@ -44,9 +44,17 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Stores
     from swathe.catalog import Store
-    from swathe.stores.stripe_progress import Progress
 
 T = TypeVar("T")
+POLL_S = 0.2
+"""Time from one look at the bytes that are done to the next."""
+
+
+class ByteWatch(NamedTuple):
+    """Bytes of all objects, and a function that returns those that are done."""
+
+    total_bytes: int
+    done_bytes: Callable[[], int]
 
 
 def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
@@ -127,7 +135,7 @@ def check_stripes(
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
     report = CheckReport()
-    names = _names_of(place, pattern, report)
+    names = list(_sizes_of(place, pattern, report))
     report.objects = report.failed
     check = _checking(engine, deep)
     for name, outcome in _each_object("checking", names, check, threads, progress):
@@ -181,18 +189,24 @@ def repair_stripes(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
         )
     report = RepairReport()
-    names = _names_of(place, pattern, report)
+    sizes = _sizes_of(place, pattern, report)
+    amounts = RepairBytes()
 
     def repair(name: str) -> dict[str, Any]:
-        return dict(json.loads(engine.repair_stripe(name, deep)))
+        return dict(json.loads(engine.repair_stripe(name, deep, amounts.begin(name, sizes[name]))))
 
     def progress_now() -> Progress:
         done = report.repairs + report.skipped + report.failed
-        return done, report.failed, report.written_bytes
+        written_bytes = report.written_bytes + amounts.written_bytes
+        return Progress(done, report.failed, written_bytes, amounts.done_bytes)
 
-    objects = len(names) + report.failed
-    with ProgressRecord(store.name, "repair", place, objects, progress_now) as record:
-        for name, outcome in _each_object("repairing", names, repair, threads, progress):
+    all_sizes = [*sizes.values(), *([0] * report.failed)]
+    watch = ByteWatch(sum(all_sizes), lambda: amounts.done_bytes)
+    with ProgressRecord(store.name, "repair", place, all_sizes, progress_now) as record:
+        for name, outcome in _each_object(
+            "repairing", list(sizes), repair, threads, progress, watch
+        ):
+            amounts.end(name)
             if isinstance(outcome, SwatheError):
                 _add_error(report, name, outcome)
             else:
@@ -253,23 +267,28 @@ def rebalance_stripes(
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
     report = CopyReport()
-    names = _names_of(place, pattern, report)
+    sizes = _sizes_of(place, pattern, report)
     servers = {each.name for each in store.over}
     pairs = []
     check = _checking(engine, deep=False)
 
-    def progress_now() -> Progress:
-        return report.copied + report.skipped + report.failed, report.failed, None
+    skipped_bytes = 0
 
-    objects = len(names) + report.failed
-    with ProgressRecord(store.name, "rebalance", place, objects, progress_now) as record:
-        for name, outcome in _each_object("checking", names, check, threads, progress):
+    def progress_now() -> Progress:
+        done = report.copied + report.skipped + report.failed
+        return Progress(done, report.failed, None, skipped_bytes + report.bytes)
+
+    all_sizes = [*sizes.values(), *([0] * report.failed)]
+    with ProgressRecord(store.name, "rebalance", place, all_sizes, progress_now) as record:
+        for name, outcome in _each_object("checking", list(sizes), check, threads, progress):
             if isinstance(outcome, SwatheError):
                 _add_error(report, name, outcome)
+                skipped_bytes += sizes[name]
             elif _is_balanced(outcome, servers, store):
                 report.skipped += 1
+                skipped_bytes += sizes[name]
             else:
-                pairs.append(CopyPair(name, name))
+                pairs.append(CopyPair(name, name, sizes[name]))
         if pairs:
             copy_pairs(engine, pairs, True, threads, report, progress)
     report.notes += record.notes
@@ -303,15 +322,18 @@ def _is_all(place: str, pattern: str | None) -> bool:
     return pattern is None and not place.partition(":")[2].strip("/")
 
 
-def _names_of(place: str, pattern: str | None, report: FaultReport) -> list[str]:
-    """Return the names of the objects of a place; entries that cannot be listed are faults."""
-    names = []
+def _sizes_of(place: str, pattern: str | None, report: FaultReport) -> dict[str, int]:
+    """Return the names of the objects of a place, with their sizes in bytes; 0 if unknown.
+
+    Entries that cannot be listed are faults.
+    """
+    sizes = {}
     for entry in list_objects(place if ":" in place else f"{place}:", pattern=pattern):
         if isinstance(entry, UnlistedObject):
             report.add_fault(entry.path, "SourceError", _reason_for(entry.path, entry.reason))
         else:
-            names.append(entry.path)
-    return names
+            sizes[entry.path] = entry.size or 0
+    return sizes
 
 
 def _checking(engine: Stores, deep: bool) -> Callable[[str], ObjectCheck]:
@@ -331,8 +353,12 @@ def _each_object(
     work: Callable[[str], T],
     threads: int,
     progress: bool,
+    watch: ByteWatch | None = None,
 ) -> Iterator[tuple[str, T | SwatheError]]:
-    """Yield each object in order, with the result of `work` or its error; show a bar."""
+    """Yield each object in order, with the result of `work` or its error; show a bar.
+
+    With `watch` the bar is of bytes, unless there are none.
+    """
     count = check_count("threads", threads, MOST_THREADS)
 
     def attempt(name: str) -> T | SwatheError:
@@ -341,20 +367,28 @@ def _each_object(
         except SwatheError as error:
             return error
 
+    are_bytes = watch is not None and watch.total_bytes > 0
+    total = watch.total_bytes if watch is not None and are_bytes else len(names)
     waiting: deque[tuple[str, Future[T | SwatheError]]] = deque()
     pool = ThreadPoolExecutor(count, "swathe-stripes")
     try:
-        with progress_bar(label, progress, len(names)) as show:
+        with progress_bar(label, progress, total, are_bytes=are_bytes) as show:
+
+            def result_of(future: Future[T | SwatheError]) -> T | SwatheError:
+                while watch is not None and are_bytes and not wait([future], POLL_S).done:
+                    show(watch.done_bytes())
+                return future.result()
+
             for number, name in enumerate(names):
                 waiting.append((name, pool.submit(attempt, name)))
                 if len(waiting) > 2 * count:
                     first, future = waiting.popleft()
-                    yield first, future.result()
-                    show(number + 1 - len(waiting))
+                    yield first, result_of(future)
+                    show(watch.done_bytes() if watch and are_bytes else number + 1 - len(waiting))
             while waiting:
                 first, future = waiting.popleft()
-                yield first, future.result()
-                show(len(names) - len(waiting))
+                yield first, result_of(future)
+                show(watch.done_bytes() if watch and are_bytes else len(names) - len(waiting))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -1,8 +1,8 @@
 //! One request to a server, and the layers around it: events, a limit, and
 //! further tries. Each of these is an attempt itself.
 
-use super::fetch_events::FetchEvents;
 use super::limiter::Limiter;
+use super::request_events::RequestEvents;
 use super::retry::RetryState;
 use super::stall_timeout::TRICKLE_BYTES;
 use swathe_net::connect_events;
@@ -53,7 +53,7 @@ impl<A: Attempt> Attempt for TracedAttempt<'_, A> {
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
         let bytes_before = self.inner.bytes();
         let asked_bytes = self.inner.next_request().bytes;
-        let events = FetchEvents::start(self.about, self.scope, asked_bytes);
+        let events = RequestEvents::start(self.about, self.scope, asked_bytes);
         let answer = events.during(self.inner.run(numbers)).await;
         let error = answer.as_ref().err().map(|failure| &failure.error);
         events.end(self.inner.bytes() - bytes_before, error);

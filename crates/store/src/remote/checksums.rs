@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const WANT_DIGEST: HeaderName = HeaderName::from_static("want-digest");
 const DIGEST: HeaderName = HeaderName::from_static("digest");
 /// The algorithms that are asked for, the surest first. XRootD takes the first that it has.
-const ALGORITHMS: &str = "sha-256, md5, crc32c, adler32";
+const ALGORITHMS: &str = "sha-256, md5, crc32c, adler32, crc32";
 /// How long a server may take to compute them.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// Most checksums that are read of an answer.
@@ -71,7 +71,7 @@ fn parse_digests(text: &str) -> Vec<Checksum> {
             "sha-256" => 32,
             "sha-512" => 64,
             "md5" => 16,
-            "crc32c" | "adler32" => 4,
+            "crc32c" | "adler32" | "crc32" => 4,
             _ => return None,
         };
         let value = value.trim();

@@ -3,7 +3,7 @@
 
 use super::request_target::RequestTarget;
 use super::retry::sending;
-use super::webdav::{DEPTH, method};
+use super::webdav::{DEPTH, UploadLabel, method};
 use crate::redact::percent_decode;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
@@ -72,7 +72,8 @@ impl HiddenObject {
             let result = target.with_retries(async |failures| {
                 let request = target.writing(client, method("MOVE"), &self.part_url);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
-                let response = target.answer(request, &self.part_url, Some(sending(0))).await?;
+                let (limit, label) = (Some(sending(0)), UploadLabel::new("MOVE", 0));
+                let response = target.upload_answer(request, &self.part_url, limit, label).await?;
                 // An earlier one may have succeeded: the caller checks the target.
                 if failures > 0 && response.status() == StatusCode::NOT_FOUND {
                     return Ok(false);

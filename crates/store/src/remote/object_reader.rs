@@ -1,10 +1,10 @@
 //! An object of a server at the version it had when it was opened: ranges of it.
 
 use super::attempt::{Attempt, Try};
-use super::fetch_events::record_refusal;
 use super::flights::RangeFlights;
 use super::link_meter::RequestKind;
 use super::range_request::{ByteTarget, ReaderBuffer, Validators};
+use super::request_events::record_refusal;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
 use bytes::Bytes;

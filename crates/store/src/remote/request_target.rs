@@ -3,9 +3,9 @@
 
 use super::attempt::{Attempt, LimitedAttempt, RetriedAttempt, TracedAttempt};
 use super::endpoint::Endpoint;
-use super::fetch_events;
 use super::limiter::{self, Limiter};
 use super::link_meter::{RequestClock, RequestKind};
+use super::request_events;
 use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
 use super::retry;
 use super::stall_timeout::StallLimits;
@@ -73,7 +73,7 @@ impl RequestTarget {
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let store_label = if store.name.is_empty() { &store_key } else { &store.name };
-        let about = fetch_events::about(qualified_name.unwrap_or(&url), store_label);
+        let about = request_events::about(qualified_name.unwrap_or(&url), store_label);
         let identity = identity(&store, &*endpoint, &secrets);
         RequestTarget {
             store,

@@ -1,8 +1,8 @@
 //! Reads ranges. Bytes that another reader has requested already are not requested again.
 
-use super::fetch_events::record_shared_wait;
 use super::flights::{Flight, Landing, Part};
 use super::object_reader::{ObjectReader, Piece};
+use super::request_events::record_shared_wait;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::{join, join_all};
 use reqwest::Client;

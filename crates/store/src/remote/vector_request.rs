@@ -1,10 +1,10 @@
 //! Requests for many ranges of an object. What is not answered as such is requested range by range.
 
 use super::attempt::{Attempt, Try};
-use super::fetch_events::record_refusal;
 use super::link_meter::{RequestClock, RequestKind};
 use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
 use super::range_request::Validators;
+use super::request_events::record_refusal;
 use super::response::header;
 use super::stall_timeout::Trickle;
 use bytes::Bytes;

@@ -2,6 +2,7 @@
 //! new folders, removed objects.
 
 use super::attempt::{Attempt, ConnectTracedAttempt, LimitedAttempt, RetriedAttempt, Try};
+use super::request_events::{IdleClock, RequestEvents};
 use super::request_target::RequestTarget;
 use super::response::{REASON_BYTES, RequestSecrets, header};
 use super::retry::sending;
@@ -27,6 +28,22 @@ const LOOKED_BYTES: usize = 64 << 10;
 pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <propfind xmlns=\"DAV:\"><prop>\
     <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
+
+/// What the events of a request that writes say of it.
+pub(super) struct UploadLabel {
+    pub(super) method: &'static str,
+    pub(super) bytes: u64,
+    pub(super) scope: Scope,
+    /// How long it waits for its bytes, if it does.
+    pub(super) idle: Option<IdleClock>,
+}
+
+impl UploadLabel {
+    /// Of a request of this thread, whose bytes are all there.
+    pub(super) fn new(method: &'static str, bytes: u64) -> UploadLabel {
+        UploadLabel { method, bytes, scope: Scope::current(), idle: None }
+    }
+}
 
 /// The state of an object at a URL.
 pub(super) struct ObjectStatus {
@@ -114,6 +131,34 @@ impl RequestTarget {
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
         keeping_method(self.exchange(request, &host(url), RequestSecrets::default(), limit)).await
+    }
+
+    /// The same to a request that writes, with events.
+    pub(super) async fn upload_answer(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+        limit: Option<Duration>,
+        upload: UploadLabel,
+    ) -> Result<Response, Failure> {
+        self.record_upload(upload, self.answer(request, url, limit)).await
+    }
+
+    /// Record the wait for the answer to a request that writes.
+    pub(super) async fn record_upload(
+        &self,
+        upload: UploadLabel,
+        answer: impl Future<Output = Result<Response, Failure>>,
+    ) -> Result<Response, Failure> {
+        let UploadLabel { method, bytes, scope, idle } = upload;
+        let events = RequestEvents::start_upload(&self.about, &scope, method, bytes);
+        let result = events.during(answer).await;
+        let answer = match &result {
+            Ok(response) => Ok(response.status().as_u16()),
+            Err(failure) => Err(&failure.error),
+        };
+        events.end_upload(bytes, answer, idle.map(|idle| idle.elapsed()));
+        result
     }
 
     /// An answer that says yes, or the error.

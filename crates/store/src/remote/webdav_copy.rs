@@ -11,7 +11,7 @@ use super::hidden_object::{DESTINATION, HiddenObject, OVERWRITE};
 use super::request_target::RequestTarget;
 use super::response::{RequestSecrets, header, hide};
 use super::retry::copying;
-use super::webdav::method;
+use super::webdav::{UploadLabel, method};
 use crate::redact;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, IF_MATCH, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -304,10 +304,14 @@ impl HiddenObject {
             let copy = target.writing(client, method("COPY"), &at).headers(headers);
             let answer = staying(target.exchange(copy, &host, secrets(), None));
             // What is not answered is not repeated: the server may still copy.
-            let response = timeout(request.limit, answer)
-                .await
-                .map_err(|_| Failure::from(target.stall_error(&host, request.limit)))?
-                .map_err(|failure| Failure { retry: Retry::Never, ..failure })?;
+            let answer = async {
+                timeout(request.limit, answer)
+                    .await
+                    .map_err(|_| Failure::from(target.stall_error(&host, request.limit)))?
+                    .map_err(|failure| Failure { retry: Retry::Never, ..failure })
+            };
+            let label = UploadLabel::new("COPY", request.bytes);
+            let response = target.record_upload(label, answer).await?;
             let location = match response.status().as_u16() {
                 301 | 302 | 307 | 308 => header(&response, LOCATION),
                 _ => None,

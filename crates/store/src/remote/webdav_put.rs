@@ -6,10 +6,11 @@
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
 use super::hidden_object::HiddenObject;
+use super::request_events::IdleClock;
 use super::request_target::{RequestTarget, has_mark};
 use super::response::header;
 use super::retry::sending;
-use super::webdav::{ROOM, is_xrootd};
+use super::webdav::{ROOM, UploadLabel, is_xrootd};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::StreamBody;
@@ -97,7 +98,9 @@ impl WebdavPut {
                 let request = in_room(request, self.room.as_deref());
                 // nginx requires a length even of none.
                 let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
-                target.answer(request, &self.at, Some(sending(body.len() as u64))).await
+                let (limit, label) =
+                    (sending(body.len() as u64), UploadLabel::new("PUT", body.len() as u64));
+                target.upload_answer(request, &self.at, Some(limit), label).await
             };
             let result = target.with_retries(async |_| {
                 let mut response = put().await?;
@@ -123,8 +126,15 @@ impl WebdavPut {
     fn stream(&mut self, size: u64) -> Result<(), StoreError> {
         let (sender, mut parts) = mpsc::channel(1);
         let frame = |part| Ok::<_, Infallible>(Frame::data(part));
-        let parts =
-            stream::poll_fn(move |context| parts.poll_recv(context).map(|part| part.map(frame)));
+        let (idle, mut idle_since) = (IdleClock::if_on(), None);
+        let label = UploadLabel { idle: idle.clone(), ..UploadLabel::new("PUT", size) };
+        let parts = stream::poll_fn(move |context| {
+            let part = parts.poll_recv(context);
+            if let Some(idle) = &idle {
+                idle.count(&part, &mut idle_since);
+            }
+            part.map(|part| part.map(frame))
+        });
         let body = Body::wrap(StreamBody::new(parts));
         let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
         let room = self.room.take();
@@ -137,7 +147,8 @@ impl WebdavPut {
                 let request = in_room(request, room.as_deref());
                 let request = request.header(CONTENT_LENGTH, size).body(body);
                 // The writer watches that the parts are taken.
-                target.check_success(target.answer(request, &at, None).await?, "PUT").await
+                let response = target.upload_answer(request, &at, None, label).await?;
+                target.check_success(response, "PUT").await
             };
             let put = connect_events::trace(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));

@@ -23,7 +23,10 @@ class StripeWork:
         objects: number of its objects.
         done: number of those that are done.
         failed: number of those that could not be done.
-        written_bytes: bytes written to servers for objects that are done; `None` for a rebalance.
+        written_bytes: bytes written to servers; `None` for a rebalance.
+        total_bytes: size of its objects; `None` if it is unknown.
+        done_bytes: bytes of objects that are done, also of those in work; `None`: not told yet.
+        bytes_per_s: rate of these bytes in the last minute; `None` if it is unknown.
         is_running: whether it runs; else it was stopped.
     """
 
@@ -37,4 +40,15 @@ class StripeWork:
     done: int
     failed: int
     written_bytes: int | None
+    total_bytes: int | None
+    done_bytes: int | None
+    bytes_per_s: float | None
     is_running: bool
+
+    @property
+    def left_s(self) -> float | None:
+        """Return the time left by the rate, in seconds; `None` if it is unknown, or is stopped."""
+        if not self.is_running or self.total_bytes is None or self.done_bytes is None:
+            return None
+        left_bytes = max(self.total_bytes - self.done_bytes, 0)
+        return left_bytes / self.bytes_per_s if self.bytes_per_s else None

@@ -164,7 +164,7 @@ def _room_text(disk: DiskSpace) -> str:
 
 def _work_fields(work: StripeWork) -> dict[str, object]:
     times = {"began_at": work.began_at.isoformat(), "told_at": work.told_at.isoformat()}
-    return {**asdict(work), **times}
+    return {**asdict(work), **times, "left_s": work.left_s}
 
 
 def _work_text(work: StripeWork) -> str:
@@ -173,6 +173,10 @@ def _work_text(work: StripeWork) -> str:
         progress += f", {work.failed:,} of them failed"
     if work.written_bytes is not None:
         progress += f", {size_text(work.written_bytes)} written"
+    if work.done_bytes is not None and work.total_bytes:
+        progress += f", {size_text(work.done_bytes)} of {size_text(work.total_bytes)} done"
+    if work.bytes_per_s is not None and work.left_s is not None:
+        progress += f" at {rate_text(work.bytes_per_s)}, {seconds_text(work.left_s)} left"
     state = "" if work.is_running else f"; stopped, last told {moment_text(work.told_at)}"
     return (
         f"{work.kind} of {work.place} on {work.host}, process {work.pid}, since "

@@ -1,4 +1,4 @@
-"""Name what slows striped reads: a disk, a server, a link or the client.
+"""Name what slows striped reads and writes: a disk, a server, a link or the client.
 
 Servers of a store have equal parts of each object, so what one takes longer than the others is lost
 time. The times of its requests are compared with the median of requests of about the same size to
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = Literal["disk", "server", "link", "client"]
 LEAST_SHARE = 0.03
-"""Share of the time of all striped reads from which lost time is reported."""
+"""Share of the time of all striped reads and writes from which lost time is reported."""
 LEAST_FACTOR = 1.5
 """Factor by which a time is above that of others, to be reported."""
 FAULT_SHARE = 0.05
 """Share of failed requests of a server from which its failures come before lost time."""
 LEAST_BYTES = 65_536
 """Smaller requests take as long as one of this size."""
+SIZE_CLASSES = 64
+"""More than there are classes of requests by their size."""
 BUSY = (429, 503)
 DAMAGE_STATUS = 500
 DAMAGE = re.compile(
@@ -53,7 +55,7 @@ DAMAGE = re.compile(
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """What slows striped reads.
+    """What slows striped reads or writes.
 
     Attributes:
         part: `disk`, `server`, `link` (to a server) or `client`.
@@ -76,7 +78,9 @@ class Bottleneck:
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Requests of striped reads to a disk of a server. Times are medians of requests, in seconds.
+    """Requests of striped reads and writes to a disk of a server.
+
+    Times are medians of requests, in seconds.
 
     Attributes:
         disk: folder of the disk; empty if the server records no events.
@@ -100,7 +104,7 @@ class ServerTimes:
 def find_bottlenecks(
     events: Events, spans: Spans, time_ns: Rows
 ) -> tuple[list[ServerTimes], list[Bottleneck]]:
-    """Return the servers of striped reads, and what slows these reads.
+    """Return the servers of striped reads and writes, and what slows these.
 
     First damage, then other failures, then what takes longer than elsewhere; of each, what costs
     most time first.
@@ -150,7 +154,9 @@ class _Study:
         results, words = codes_of(events, "RESULT")
         wrong = words.index("error") if "error" in words else -2
         self.failed: Mask = (results[requests.end] == wrong) | requests.is_open
-        self.size_class = np.round(np.log2(np.maximum(requests.asked_bytes, LEAST_BYTES)) / 2)
+        size_class = np.round(np.log2(np.maximum(requests.asked_bytes, LEAST_BYTES)) / 2)
+        # Those of one method only are alike.
+        self.size_class = size_class + (requests.method + 1) * SIZE_CLASSES
         self.elapsed_s = (requests.end_ns.max() - requests.start_ns.min()) / 1e9
 
     def server(self, rows: Rows) -> str:
@@ -316,8 +322,13 @@ class _Study:
         if not len(mine) or not others.any():
             return _Excess(0.0, 0.0, 0.0, False)
         bytes_ = np.maximum(self.requests.asked_bytes, LEAST_BYTES)
-        byte_s = float(np.median(seconds[others] / bytes_[others]))
-        usual_s = byte_s * bytes_[mine]
+        is_write = self.requests.method >= 0
+        # What nobody else does has nothing to be compared with.
+        usual_s = seconds[mine].copy()
+        for writes in (False, True):
+            those, own = others & (is_write == writes), is_write[mine] == writes
+            if those.any():
+                usual_s[own] = np.median(seconds[those] / bytes_[those]) * bytes_[mine][own]
         for each in np.unique(self.size_class[mine]).tolist():
             alike = others & (self.size_class == each)
             if alike.any():

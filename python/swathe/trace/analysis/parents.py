@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-BESIDE = (*("FETCH", "PEER", "CONNECT", "STRIPE", "PART", "SERVE", "DISK_READ", "VERIFY", "SEND"),)
+BESIDE = (
+    *("FETCH", "UPLOAD", "PEER", "CONNECT", "STRIPE", "STRIPE_WRITE", "PART", "SERVE"),
+    *("DISK_READ", "DISK_WRITE", "DISK_SYNC", "VERIFY", "SEND"),
+)
 """Stages that run beside the stages that wait for them, unless in the same thread."""
 TRIES = 8
 """Earlier stages examined, the latest first."""

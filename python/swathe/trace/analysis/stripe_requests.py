@@ -1,8 +1,10 @@
-"""Requests of striped reads, with their times on the link, at the server and on the disk.
+"""Requests to the servers of stripes, with their times on the link, at the server and on the disk.
 
 An id that the client sends with its request, LIFELINE, joins the events of both. The time on the
 link is what the client waited and the server did not use. So it needs no common clock, but for the
-delays of a server that came late to its work: those are intervals of time.
+delays of a server that came late to its work: those are intervals of time. A request that writes
+may wait for the bytes that it is to send, as for those of a part while other parts are slow: that
+time is neither the link's nor the server's.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ LONG, LONG_THERE = 10, 3
 request without an end is reported."""
 
 
+SHORT_BYTES = 65_536
+"""Bytes to write up to which the time on the link is that until an answer begins."""
+
+
 @dataclass(frozen=True)
 class StripeRequests:
-    """Requests of striped reads, as parallel arrays in order of their beginning.
+    """Requests of striped reads and writes, as parallel arrays in order of their beginning.
 
     Times in seconds, without those that the server was late. NaN in the times at the server: it
     recorded no events.
@@ -44,13 +50,15 @@ class StripeRequests:
         start_ns, end_ns: their times.
         server_row: row of the server's last event of the request, -1 for none.
         store: code of STORE.
-        asked_bytes: bytes of the requested ranges.
+        method: code of METHOD of those that write, -1 of those that read.
+        asked_bytes: bytes of the requested ranges, or to write.
         status: status of the answer, 0 for none.
         latency_s: on the link until the answer began.
         transfer_s: on the link after that.
         server_s: at the server, without waits for its disk and for the link.
         disk_s: waits for the disk.
         late_s: delays of the server meanwhile.
+        idle_s: waits for the bytes to send.
     """
 
     start: Rows
@@ -60,6 +68,7 @@ class StripeRequests:
     end_ns: Rows
     server_row: Rows
     store: Rows
+    method: Rows
     asked_bytes: Seconds
     status: Rows
     latency_s: Seconds
@@ -67,6 +76,7 @@ class StripeRequests:
     server_s: Seconds
     disk_s: Seconds
     late_s: Seconds
+    idle_s: Seconds
 
     def __len__(self) -> int:
         return len(self.start)
@@ -78,7 +88,7 @@ class StripeRequests:
 
 
 def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests:
-    """Find the requests of striped reads, joined with the events of their servers.
+    """Find the requests of striped reads and writes, joined with the events of their servers.
 
     Args:
         events: events of a run.
@@ -110,7 +120,8 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
     own_s, wait_s, serve_s = _server_times(events, time_ns, server_start, server_end)
     has_both = (server_start >= 0) & (server_end >= 0)
     # It cannot take longer there than the client waited: the server may go on for nobody.
-    inside_s = (total_s - late_s).clip(0)
+    idle_s = np.nan_to_num(numbers_of(events, "IDLE_S")[end])
+    inside_s = (total_s - late_s - idle_s).clip(0)
     wait_s = np.minimum(wait_s * working, inside_s)
     own_s = np.minimum(own_s * working, inside_s - np.nan_to_num(wait_s))
     head_s = np.where(
@@ -118,6 +129,10 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
     )
     link_s = (inside_s - np.nan_to_num(wait_s) - np.nan_to_num(own_s)).clip(0)
     latency_s = (before_s - late[0] - np.nan_to_num(head_s) * working).clip(0, link_s)
+    uploads = np.isin(events.event.codes[start], event_codes(events, ["UPLOAD_START"]))
+    asked_bytes = np.nan_to_num(numbers_of(events, "ASKED_BYTES")[start])
+    # Its answer begins when all was sent: only of a short one that says how far the server is.
+    latency_s = np.where(uploads & (asked_bytes > SHORT_BYTES), 0.0, latency_s)
     return StripeRequests(
         start=start,
         end=end,
@@ -126,7 +141,8 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
         end_ns=end_ns,
         server_row=server_end,
         store=store,
-        asked_bytes=np.nan_to_num(numbers_of(events, "ASKED_BYTES")[start]),
+        method=np.where(uploads, codes_of(events, "METHOD")[0][start], -1).astype(np.int64),
+        asked_bytes=asked_bytes,
         status=np.where(answer >= 0, np.nan_to_num(numbers_of(events, "STATUS")[answer]), 0).astype(
             np.int64
         ),
@@ -135,6 +151,7 @@ def find_requests(events: Events, spans: Spans, time_ns: Rows) -> StripeRequests
         server_s=own_s,
         disk_s=wait_s,
         late_s=late_s,
+        idle_s=idle_s,
     )
 
 
@@ -152,8 +169,8 @@ def _server_times(
     verify_share = np.divide(verify_s, work_s, out=np.zeros(len(work_s)), where=work_s > 0)
     has_both = (server_start >= 0) & (server_end >= 0)
     serve_s = np.where(has_both, (time_ns[server_end] - time_ns[server_start]) / 1e9, np.nan)
-    wait_s, send_s = field("WAIT_S"), field("SEND_S")
-    own_s = np.maximum(serve_s - wait_s - send_s, 0) + wait_s * verify_share
+    wait_s, line_s = field("WAIT_S"), field("SEND_S") + field("RECEIVE_S")
+    own_s = np.maximum(serve_s - wait_s - line_s, 0) + wait_s * verify_share
     return own_s, wait_s * (1 - verify_share), serve_s
 
 
@@ -166,7 +183,8 @@ def _pairs(
     longer than others last. Else it may have been in flight when the trace ended: it is left out.
     """
     in_stripe = codes_of(events, "STRIPE")[0] >= 0
-    fetches = in_stripe & np.isin(events.event.codes, event_codes(events, ["FETCH_START"]))
+    names = ["FETCH_START", "UPLOAD_START"]
+    fetches = in_stripe & np.isin(events.event.codes, event_codes(events, names))
     rows = np.flatnonzero(fetches[spans.start])
     start, end = spans.start[rows], spans.end[rows]
     lasting_ns = (time_ns[end] - time_ns[start]).clip(0)
