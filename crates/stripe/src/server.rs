@@ -104,6 +104,17 @@ impl Server {
         result
     }
 
+    /// Open a file, of which so many first bytes are needed.
+    pub(crate) fn open_for(
+        &self,
+        path: &str,
+        first_bytes: u64,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        let result = self.at(path, |name| self.store.open_for(name, first_bytes));
+        self.learn(path, &result);
+        result
+    }
+
     /// A file assumed to be at a version, as [`Store::assume`].
     pub(crate) fn assume(
         &self,

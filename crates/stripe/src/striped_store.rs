@@ -65,10 +65,10 @@ impl StripedStore {
     }
 
     /// The layout of an object of this size.
-    fn layout(&self, url: &str, size: u64) -> Result<Layout, StoreError> {
+    fn layout(&self, url: &str, path: &str, size: u64) -> Result<Layout, StoreError> {
         let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
         let layout = self.layout.clone().map_err(refuse)?;
-        layout.with_size(size).check().map_err(|error| refuse(error.to_string()))
+        layout.of_object(path, size).check().map_err(|error| refuse(error.to_string()))
     }
 
     /// The path of an object in the store.
@@ -222,7 +222,7 @@ impl Store for StripedStore {
         _in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         let path = self.object_path(object.url)?;
-        let layout = self.layout(object.url, size)?;
+        let layout = self.layout(object.url, path, size)?;
         self.check_places(object.url)?;
         let url = object.url.to_string();
         Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
@@ -232,7 +232,8 @@ impl Store for StripedStore {
         self.check_places(object.url)?;
         let store = self.clone();
         let layout_of = Box::new(move |url: &str, size| {
-            Ok((store.object_path(url)?.to_string(), store.layout(url, size)?))
+            let path = store.object_path(url)?;
+            Ok((path.to_string(), store.layout(url, path, size)?))
         });
         Ok(Box::new(StripedRoom::create(&self.servers, object.url, bytes, layout_of)?))
     }

@@ -4,7 +4,7 @@ use crate::names::{part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, Records, read_record, sound_bytes};
+use crate::records::{Answer, Records, header_bytes, read_record, sound_bytes};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
@@ -178,7 +178,7 @@ impl Upkeep {
                 }
                 _ => {}
             }
-            let now = read_record(server, path);
+            let now = read_record(server, path, header_bytes(self.servers().len()));
             if let Answer::Record(now) = now
                 && now.header.generation > object.header.generation
             {

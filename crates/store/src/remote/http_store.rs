@@ -174,6 +174,16 @@ impl Store for HttpStore {
         Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
     }
 
+    fn open_for(
+        &self,
+        object: ObjectName<'_>,
+        first_bytes: u64,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        let mut target = self.target(object)?;
+        target.first_bytes = first_bytes;
+        Ok(Arc::new(RemoteObject::open(target)?))
+    }
+
     fn assume(
         &self,
         object: ObjectName<'_>,
