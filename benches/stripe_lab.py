@@ -78,14 +78,14 @@ def lab(shares: Sequence[int], rtt_ms: int, parity: int) -> Iterator[Lab]:
 def serve(
     kind: Literal["nginx", "blocks"], rate: int, stack: ExitStack, rtt_ms: int = RTT_MS
 ) -> LinkedServer:
-    """Start nginx or a block server behind a link with a rate in bytes per second."""
+    """Start nginx or a block server behind a link with a rate in bytes per second, each way."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER)))
     if kind == "nginx":
         server = stack.enter_context(servers.nginx(folder))
         folder, url = server.folder, server.url
     else:
         url = stack.enter_context(block_server(folder)).url
-    link = servers.proxy(url, rtt_ms=rtt_ms, shared_bytes_per_s=rate)
+    link = servers.proxy(url, rtt_ms=rtt_ms, shared_bytes_per_s=rate, upload_bytes_per_s=rate)
     return LinkedServer(folder, url, stack.enter_context(link))
 
 

@@ -2,7 +2,8 @@
 
 Ours reads a striped store over four block servers into memory, in requests of 16 MiB, four at a
 time. nginx is read by curl, one stream. xrdcp reads equal copies from four XRootD servers
-(`--sources 4`, by a metalink), aria2c from four nginx (`-x1 -s4`). Each client drops what it
+(`--sources 4`, by a metalink), aria2c from four nginx (`-x1 -s4`). GlusterFS and SeaweedFS read
+what they keep with redundancy on four servers (`stripe_systems.py`). Each client drops what it
 reads, but for aria2c, which writes to the memory disk. A program that is not installed, or does not
 start, is left out, and the bench says so. Clients and servers share the cores of this machine. CPU
 seconds are those of the client, and of the client and all servers together.
@@ -17,19 +18,16 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from links import FOLDER
 from stripe_lab import Rows, pattern, put, read, stores_of
+from stripe_systems import COUNT, Client, gluster, run, seaweed
 from tests.support import servers
 from tests.support.block_servers import block_server
 
-COUNT = 4
-LIMIT_S = 300
-Client: TypeAlias = Callable[[], object]
 METALINK = """<?xml version="1.0" encoding="utf-8"?>
 <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="object"><size>{size}</size>
 {urls}
@@ -174,25 +172,15 @@ def nginx_servers(size: int, count: int) -> Iterator[list[str]]:
 
 
 def command(*words: str) -> Client:
-    """Return what runs a program to its end.
-
-    Raises:
-        RuntimeError: When it fails; the text has the end of its output.
-    """
-
-    def run() -> None:
-        done: subprocess.CompletedProcess[Any] = subprocess.run(
-            words, capture_output=True, text=True, timeout=LIMIT_S
-        )
-        if done.returncode:
-            raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stderr[-300:]}")
-
-    return run
+    """Return what runs a program to its end."""
+    return lambda: run(*words)
 
 
 PEERS = {
     "nginx, one stream": ("curl", nginx_alone),
     "xrdcp, four sources": ("xrdcp", xrdcp),
     "aria2c, four sources": ("aria2c", aria2),
+    "GlusterFS, disperse 3 + 1": ("glusterfsd", gluster),
+    "SeaweedFS, 10 + 4": ("weed", seaweed),
 }
 """Program of the client, and what starts its servers."""

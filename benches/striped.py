@@ -9,6 +9,7 @@ folders, and read over the links in requests of 16 MiB, four at a time, so that 
 seconds by the sum of the lines. Client, proxies and servers share the cores of this machine. Parts:
 
     links       1, 2, 4, 8 and 16 servers at 1 and 45 ms, without parity
+    write       1, 2, 4 and 8 block servers at 1 ms, without parity and with one shard of it
     unequal     three servers with 1, 2 and 4 times that line, and as many places each, at 1 ms
     dead        five servers with one of parity, one of them gone
     slow        the same, one of them ten times as slow
@@ -17,7 +18,8 @@ seconds by the sum of the lines. Client, proxies and servers share the cores of 
     tuning      windows of TCP from 8 kB to 16 MB, 1 to 8 sockets, beside what a probe chooses
     parity      shards of parity computed by one core (builds a test of the crate)
     repair      the parts of a lost server made again, alone, beside reads, and after a kill
-    peers       four servers on this machine, without links: ours, nginx, xrdcp, aria2c
+    peers       four servers on this machine, without links: ours, nginx, xrdcp, aria2c, GlusterFS,
+                SeaweedFS
 """
 
 from __future__ import annotations
@@ -34,12 +36,24 @@ from harness import HERE, options, save
 from link_windows import race_windows
 from links import FOLDER, work
 from stripe_cuts import compare_cuts
-from stripe_lab import NAME, RATE, Rows, lab, pattern, put, read, read_row, stores_of
+from stripe_lab import NAME, RATE, Rows, lab, pattern, put, read, read_row, serve, stores_of
 from stripe_peers import compare_peers
 from stripe_repair import repair_beside_reads
 from swathe import _swathe
 
-PARTS = ("links", "unequal", "dead", "slow", "local", "cuts", "tuning", "parity", "repair", "peers")
+PARTS = (
+    "links",
+    "write",
+    "unequal",
+    "dead",
+    "slow",
+    "local",
+    "cuts",
+    "tuning",
+    "parity",
+    "repair",
+    "peers",
+)
 SERVERS = (1, 2, 4, 8, 16)
 RTTS_MS = (1, 45)
 
@@ -55,6 +69,22 @@ def read_over_links(counts: Sequence[int], rtts_ms: Sequence[int], seconds: floa
             cpu = f"{cpu_s / size * 1e9:.2f}"
             name = f"{count} servers, {rtt_ms} ms"
             yield read_row(name, size, took_s, RATE * count, cpu_s_per_gb=cpu)
+
+
+def write_over_links(counts: Sequence[int], seconds: float) -> Rows:
+    """Write to each number of servers, with as much parity as fits."""
+    for parity in (0, 1):
+        for count in counts:
+            if count <= parity:
+                continue
+            rate = RATE * (count - parity)
+            size = int(rate * seconds)
+            with ExitStack() as stack:
+                linked = [serve("blocks", RATE, stack) for _ in range(count)]
+                roots = [each.link.url.replace("http://", "dav://") for each in linked]
+                stores = stores_of(roots, [(number, "") for number in range(count)], parity)
+                took_s = put(stores, size)
+            yield read_row(f"written to {count} servers, parity {parity}", size, took_s, rate)
 
 
 def read_unequal(shares: Sequence[int], seconds: float) -> Rows:
@@ -142,6 +172,7 @@ def main() -> None:
     counts, rtts_ms = ((2,), (1,)) if is_smoke else (SERVERS, RTTS_MS)
     parts: dict[str, Callable[[], Rows]] = {
         "links": lambda: read_over_links(counts, rtts_ms, seconds),
+        "write": lambda: write_over_links((2,) if is_smoke else SERVERS[:4], seconds),
         "unequal": lambda: read_unequal((1, 2) if is_smoke else (1, 2, 4), seconds),
         "dead": lambda: read_without_one(seconds, is_dead=True),
         "slow": lambda: read_without_one(seconds, is_dead=False),

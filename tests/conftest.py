@@ -87,6 +87,8 @@ MORE = frozenset(
         "capi/test_reading",
         "capi/test_writing",
         "cli/test_demo",
+        "costs/test_format_costs",
+        "costs/test_probe_stripe",
         "costs/test_resolve_target",
         "costs/test_store_probe",
         "cutting/test_long_list_memory",
@@ -103,6 +105,7 @@ MORE = frozenset(
         "portal/test_serve",
         "portal/test_trace_requests",
         "portal/test_vo_async",
+        "portal/test_vo_cubes",
         "portal/test_vo_fuzz",
         "stores/test_block_server",
         "stores/test_bucket_results",
@@ -132,12 +135,19 @@ MORE = frozenset(
         "workers/test_slurm",
     }
 )
-"""Files of tests that need real servers, browsers, other hosts or kills."""
+"""Files of tests that need real servers, browsers, other hosts or kills, or take long."""
 
 
 def name_of(path: Path) -> str:
     """Return the name of a test file below `tests/`, without its suffix."""
     return path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave those files out where only others run: each process would import them."""
+    is_without_more = str(config.option.markexpr).startswith("not more")
+    is_test = collection_path.suffix == ".py"
+    return True if is_without_more and is_test and name_of(collection_path) in MORE else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -102,6 +102,7 @@ def test_a_large_log_is_due(url: str) -> None:
     assert log.append(outcome(2))
 
 
+@pytest.mark.more
 def test_several_processes_append_at_once(url: str) -> None:
     code = (
         "import sys; from tests.catalog.test_outcome_log import log_of, outcome\n"

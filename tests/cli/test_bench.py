@@ -35,6 +35,7 @@ def invoke(*words: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.more
 def test_region_writes_tables_figures_and_report(survey: Path, tmp_path: Path) -> None:
     file = tmp_path / "bench.toml"
     file.write_text(

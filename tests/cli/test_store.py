@@ -51,6 +51,7 @@ def test_add_list_show_remove(run: Run) -> None:
     assert run("list --json").json == {"stores": [SURVEY]}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("output", ["disk:c.fits", "disk:c", "s3://bucket/c.fits"])
 def test_results_are_not_written_into_stores(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
@@ -217,6 +218,7 @@ def test_catalogue_that_fails_exits_7(
     assert json.loads(ran.out)["kind"] == "CatalogError"
 
 
+@pytest.mark.more
 def test_installed_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
 

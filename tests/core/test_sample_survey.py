@@ -206,6 +206,7 @@ def test_every_good_star_has_its_centre_where_stated(frame: int) -> None:
     assert max(errors) < 1  # the faintest have a noisy centroid
 
 
+@pytest.mark.more
 def test_every_target_is_the_centroid_of_its_star(survey: Path) -> None:
     found = rows(survey)
     for name in {row["file"] for row in found}:
@@ -225,6 +226,7 @@ def test_second_call_rewrites_nothing(survey: Path) -> None:
     assert calls == []
 
 
+@pytest.mark.more
 def test_smaller_sample_grows_to_identical_bytes(survey: Path, tmp_path: Path) -> None:
     make_sample(tmp_path, frames=1, targets=4)
     kept = (tmp_path / frame_name(1, "fit")).stat().st_mtime_ns
@@ -251,6 +253,7 @@ def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not list((tmp_path / "full").iterdir())
 
 
+@pytest.mark.more
 def test_other_seed_replaces_the_sample(survey: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(survey, tmp_path / "sample")
     before = digests(folder)

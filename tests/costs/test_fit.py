@@ -79,6 +79,7 @@ def test_what_a_busy_server_takes_for_requests_and_bytes_is_found(noise: float) 
     assert costs.read_s(1e6, 10, 10) == pytest.approx(1e-3 + 1e5 / 2e9 + 10 * 1.5e-4, rel=0.15)
 
 
+@pytest.mark.more
 def test_no_time_for_bytes_is_found_where_there_is_none() -> None:
     """But in one, through whose noise it is not told from the line."""
     profiles = [probed_random(seed)[1] for seed in range(25)]

@@ -196,7 +196,9 @@ def test_dates_that_are_asked_for_alone_are_counted(
     assert predicted.requests == sum(load["requests"] for load in plans) + rounds
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.more) for kind in KINDS[1:])]
+)
 def test_what_is_kept_here_is_not_asked_for(
     kind: str, catalog: Catalog, survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,6 +389,7 @@ def test_dropped_results_are_predicted_without_their_files(
     assert into_null.predicted_s == pytest.approx(dropped.meta["predicted_s"], abs=1e-3)
 
 
+@pytest.mark.more
 def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     table = tmp_path / "targets.csv"
     table.write_text(

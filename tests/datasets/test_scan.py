@@ -438,6 +438,7 @@ def test_patterns() -> None:
     assert not matches("a/b/c.FITS", "", "*.fits")
 
 
+@pytest.mark.more
 def test_killed_for_good(run: Runner, store: Path, tmp_path: Path) -> None:
     """A process that ends without a word leaves a scan to go on with."""
     code = (

@@ -176,6 +176,7 @@ ENDS = 60
 FLIPS = 70
 
 
+@pytest.mark.more
 def test_files_cut_off_anywhere(tmp_path: Path) -> None:
     paths = []
     for kind, make in KINDS.items():
@@ -193,6 +194,7 @@ def test_files_cut_off_anywhere(tmp_path: Path) -> None:
             assert told == right or told.startswith("FormatError"), (name, key, told)
 
 
+@pytest.mark.more
 def test_files_with_flipped_bits(tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     paths = []
@@ -468,6 +470,7 @@ def test_a_wrong_checksum_is_told_wherever_the_first_cut_is(
             np.testing.assert_array_equal(cut, pixels[hdu][rows : rows + 20, 5:14])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("pack", "rows"), [(gzip.compress, 600_000), (bz2.compress, 100_000)])
 def test_bombs_are_read_in_little_memory(
     pack: Callable[[bytes], bytes], rows: int, tmp_path: Path

@@ -352,6 +352,7 @@ cut_many(sys.argv[1], sys.argv[2], **options)
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("output", ["o", "o.zip", "o.fits"])
 def test_stacks_of_a_run_that_is_killed_are_gone_on_with(
     output: str, images: list[Path], tmp_path: Path

@@ -60,6 +60,7 @@ def test_shell_and_python_say_the_same(run: Runner, folder: Path) -> None:
     assert run.ran("store", "list", "--json").json == {"stores": [asdict(store)]}
 
 
+@pytest.mark.more
 def test_a_probe_is_recorded(run: Runner, folder: Path, tmp_path: Path) -> None:
     swathe.stores.add("disk", str(folder))
     with pytest.raises(OSError, match="plot"):
@@ -99,6 +100,7 @@ def test_the_cache_is_shown_and_cleared(survey: Path, tmp_path: Path) -> None:
     assert (done.stderr, done.stdout) == ("", f"{tmp_path / 'INDEX'}\n")
 
 
+@pytest.mark.more
 def test_a_probe_by_path_is_shown_by_path(run: Runner, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(NoSuchStoreError):
         swathe.stores.show("nowhere")

@@ -73,6 +73,7 @@ def test_many_cuts_are_those_of_the_files(sample: list[Path], tmp_path: Path) ->
             np.testing.assert_array_equal(ours[0].data, it[0].data)
 
 
+@pytest.mark.more
 def test_a_probe_measures_the_whole_store(sample: list[Path], run: Runner) -> None:
     probe = swathe.probe("wide", quick=True, max_time_s=1.0, write=True)
     assert probe.root == "striped://wide"

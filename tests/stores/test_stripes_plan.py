@@ -99,6 +99,7 @@ def test_a_plan_from_the_servers_of_a_store(run: Runner, tmp_path: Path) -> None
     assert run.json("stripe", "plan", "wide", "--mb-s", 25, "--tb", 1)["servers"] == 3
 
 
+@pytest.mark.more
 def test_the_probe_of_a_striped_store_suffices(run: Runner, tmp_path: Path) -> None:
     """One server is a store, the others are given by their folders and have no name."""
     with pytest.raises(OptionError, match="first: swathe store add"):

@@ -463,6 +463,7 @@ def many(count: int) -> Events:
     )
 
 
+@pytest.mark.more
 def test_a_million_events_are_no_matter() -> None:
     events = many(1_000_000)
     report = make_report(events)

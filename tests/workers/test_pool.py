@@ -50,7 +50,7 @@ def cluster() -> Iterator[Process]:
         yield scheduler
 
 
-@pytest.fixture(params=["local", "dask"])
+@pytest.fixture(params=["local", pytest.param("dask", marks=pytest.mark.more)])
 def pool(request: pytest.FixtureRequest, tmp_path: Path, catalog: Catalog) -> Pool:
     """A pool of each kind, not started."""
     place = Folder(tmp_path / "results")

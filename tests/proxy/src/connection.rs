@@ -224,8 +224,14 @@ impl Connection<'_> {
         self.end();
     }
 
+    /// Sends bytes over the link and on to the server; false when it is gone.
     fn send_up(&self, data: &[u8]) -> bool {
-        (&self.upstream).write_all(data).is_ok()
+        let settings = self.state.settings();
+        let rate = settings.upload_bytes_per_s;
+        data.chunks(Link::turn(rate, settings.turn)).all(|some| {
+            self.state.upload.send(some.len(), rate);
+            (&self.upstream).write_all(some).is_ok()
+        })
     }
 
     /// Sends bytes over the links and off to the client; false when it is gone.

@@ -9,7 +9,7 @@
 //!   connections at once, so the round trip that connecting costs is added to the first bytes of
 //!   the client: none leave earlier than one round trip after the connection was accepted.
 //! - *Bandwidth*, downstream: of each connection, and of one link that all connections share in
-//!   turns of a quarter of a millisecond. Never more than the rate since the link began to send;
+//!   turns of a quarter of a millisecond; upstream: of one link that all share. Never more than the rate since the link began to send;
 //!   idle time is not saved up.
 //! - *Window*, downstream, if there is one: of each connection at most so many bytes are sent within
 //!   a round trip, as by a sender or a receiver whose TCP buffer is small.
@@ -47,6 +47,7 @@ pub(crate) struct ProxyState {
     settings: RwLock<Settings>,
     generator: Mutex<Generator>,
     link: link::Link,
+    upload: link::Link,
     stats: Stats,
 }
 
@@ -75,6 +76,7 @@ impl Proxy {
             generator: Mutex::new(Generator::new(settings.seed)),
             settings: RwLock::new(settings),
             link: link::Link::new(),
+            upload: link::Link::new(),
             stats: Stats::new(),
         });
         let of_thread = Arc::clone(&state);

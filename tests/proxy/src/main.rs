@@ -13,6 +13,7 @@ swathe-proxy --upstream HOST:PORT [--listen PORT] [--NAME VALUE]...
   --rtt-ms F                   round-trip time
   --connection-bytes-per-s N   bandwidth of each connection, 0: no limit
   --shared-bytes-per-s N       bandwidth of all connections together, 0: no limit
+  --upload-bytes-per-s N       the same of what clients send
   --window-bytes N             TCP window of each connection, 0: 16 MiB
   --turn-ms F                  what is sent in so long goes out at once
   --seed N                     of the faults

@@ -11,6 +11,8 @@ pub struct Settings {
     pub connection_bytes_per_s: u64,
     /// Downstream bandwidth of all connections together; 0: no limit.
     pub shared_bytes_per_s: u64,
+    /// Upstream bandwidth of all connections together; 0: no limit.
+    pub upload_bytes_per_s: u64,
     /// Downstream TCP window of each connection: the most bytes sent in a round trip; 0: 16 MiB.
     pub window_bytes: u64,
     /// How much of it goes out at once: what is sent in this time. Longer turns take less of the
@@ -42,6 +44,7 @@ impl Default for Settings {
             rtt: Duration::ZERO,
             connection_bytes_per_s: 0,
             shared_bytes_per_s: 0,
+            upload_bytes_per_s: 0,
             window_bytes: 0,
             turn: Duration::from_micros(250),
             seed: 0,
@@ -73,6 +76,7 @@ impl Settings {
             "rtt-ms" => self.rtt = Duration::from_secs_f64(real(1e6)? / 1e3),
             "connection-bytes-per-s" => self.connection_bytes_per_s = number()?,
             "shared-bytes-per-s" => self.shared_bytes_per_s = number()?,
+            "upload-bytes-per-s" => self.upload_bytes_per_s = number()?,
             "window-bytes" => self.window_bytes = number()?,
             "turn-ms" => self.turn = Duration::from_secs_f64(real(1e3)? / 1e3),
             "seed" => self.seed = number()?,

@@ -227,6 +227,27 @@ fn links_never_exceed_their_rate() {
 }
 
 #[test]
+fn uploads_never_exceed_their_rate() {
+    let proxy = proxy(&[("upload-bytes-per-s", "4000000")]);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut client = Client::new(&proxy);
+                let request = "PUT /5 HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n";
+                client.0.get_mut().write_all(request.as_bytes()).unwrap();
+                client.0.get_mut().write_all(&object(1_000_000)).unwrap();
+                assert_eq!(head(&mut client.0).unwrap().1, 5);
+                client.0.read_exact(&mut [0; 5]).unwrap();
+                // The whole body was passed on: the next request is seen as one.
+                assert!(client.get(7).1 == object(7));
+            });
+        }
+    });
+    assert!(start.elapsed() >= Duration::from_millis(750));
+}
+
+#[test]
 fn a_window_limits_each_connection_to_itself_in_a_round_trip() {
     let proxy = proxy(&[("rtt-ms", "50"), ("window-bytes", "8192")]);
     let start = Instant::now();
