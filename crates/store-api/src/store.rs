@@ -151,6 +151,20 @@ pub trait Store: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// An object of a known size whose reader verifies all bytes itself: no request is sent, and reading
+    /// is [`StoreError::Changed`] if its size is another. `None` as for [`Store::assume`], but for
+    /// versions.
+    ///
+    /// # Errors
+    /// As [`Store::assume`].
+    fn assume_size(
+        &self,
+        _object: ObjectName<'_>,
+        _size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
+
     /// List the objects at or below a URL, with a slash at its end only those below. No request
     /// is sent yet.
     ///

@@ -22,11 +22,14 @@ pub(crate) struct Grace {
     pub(crate) ends: bool,
 }
 
+/// What a server is asked, with its number.
+type Work<T> = dyn Fn(usize, &Server) -> T + Send + Sync;
+
 /// The same work for several servers, and their answers.
 pub(crate) struct Question<T> {
     /// By the number of the server; `None` of those that were not asked, or not heard.
     pub(crate) answers: Vec<Option<T>>,
-    work: Arc<dyn Fn(usize, &Server) -> T + Send + Sync>,
+    work: Arc<Work<T>>,
     /// Those that were asked, and whether they failed before.
     servers: Vec<(usize, Arc<Server>, bool)>,
     /// How many of them have not answered yet.

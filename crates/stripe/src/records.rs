@@ -456,8 +456,10 @@ mod tests {
                     let source = stripe.open("a").expect("open");
                     assert_eq!(source.len(), 200, "without {one} {other}");
                 }
-                let folder = |server| stripe.folder.path().join(format!("s{server}/a.stripe"));
-                [one, other].map(|server| fs::write(folder(server), &new).expect("written"));
+                for server in [one, other] {
+                    let path = stripe.folder.path().join(format!("s{server}/a.stripe"));
+                    fs::write(path, &new).expect("written");
+                }
             }
         }
     }

@@ -124,6 +124,15 @@ impl Server {
         self.at(path, |name| self.store.assume(name, version))
     }
 
+    /// A file of a size, as [`Store::assume_size`].
+    pub(crate) fn assume_size(
+        &self,
+        path: &str,
+        size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        self.at(path, |name| self.store.assume_size(name, size))
+    }
+
     /// The room on it; `None` if it does not tell.
     pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
         let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };

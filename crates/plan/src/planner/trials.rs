@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// Into at most this many requests of the same size the whole is tried to be split.
 const MOST_PIECES: u64 = 1 << 14;
-/// Looking at this many segments takes less than a tenth of a millisecond.
-const FEW_SEGMENTS: u64 = 1 << 13;
+/// Looking at this many segments takes less than a millisecond.
+const FEW_SEGMENTS: u64 = 1 << 17;
 /// Streams for which counts of pieces are tried if these are what counts.
 const MOST_STREAMS: u32 = 16;
 /// Up to this many pieces, each count is tried.
@@ -102,7 +102,6 @@ impl<'a> Trials<'a> {
         for &gap_bytes in lengths {
             let whole = Load::of_windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at);
             let mut largest = u64::MAX;
-            let enough_s = TIE * self.costs.latency_s();
             for pieces in piece_counts(most_streams, self.spans.len()) {
                 let cap_bytes = whole.bytes.div_ceil(pieces).min(self.caps.request_bytes);
                 // A cap that no window reaches changes nothing.
@@ -113,9 +112,7 @@ impl<'a> Trials<'a> {
                 let load = self.add(reach, at);
                 largest = load.largest;
                 // Smaller ones split what needs no splitting.
-                let is_small =
-                    load.largest <= base.largest.div_ceil(4 * u64::from(self.costs.streams));
-                if is_small || self.costs.request.seconds(largest as f64) <= enough_s {
+                if load.largest <= base.largest.div_ceil(4 * u64::from(self.costs.streams)) {
                     break;
                 }
             }

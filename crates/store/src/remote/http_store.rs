@@ -193,6 +193,15 @@ impl Store for HttpStore {
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
+    fn assume_size(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let result = RemoteObject::assume_size(self.target(object)?, size);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
     fn list(
         &self,
         object: ObjectName<'_>,

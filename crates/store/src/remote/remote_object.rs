@@ -60,6 +60,15 @@ impl RemoteObject {
         Some(RemoteObject::new(target, version, validators, Bytes::new(), is_dated))
     }
 
+    /// An object of a size, without a request: reads check only that. `None` if hidden words may make it
+    /// another object.
+    pub(super) fn assume_size(target: RequestTarget, size: u64) -> Option<RemoteObject> {
+        let version = Version { size, tag: "unversioned".into() };
+        let object =
+            |target| RemoteObject::new(target, version, Validators::default(), Bytes::new(), false);
+        (!target.is_hiding()).then(|| object(target))
+    }
+
     fn new(
         target: RequestTarget,
         version: Version,
