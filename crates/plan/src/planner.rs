@@ -5,7 +5,7 @@ mod trials;
 
 use crate::costs::{Costs, Load};
 use crate::many_ranges::{Connections, MultiRange};
-use crate::windows::{Break, Reach, windows};
+use crate::windows::{Break, Reach, each_window, windows};
 use gaps::Gaps;
 use std::ops::Range;
 use trials::{TrialPlan, Trials, WindowTrial};
@@ -169,6 +169,15 @@ impl Load {
     /// The load of ranges, with a request for each.
     pub fn of(ranges: &[Range<u64>]) -> Load {
         ranges.iter().fold(Load::default(), |load, range| load.and(1, range.end - range.start))
+    }
+
+    /// The load of the windows of segments, with a request for each.
+    fn of_windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Load {
+        let mut load = Load::default();
+        each_window(segments, reach, at, &mut |window| {
+            load = load.and(1, window.end - window.start);
+        });
+        load
     }
 
     /// The load of ranges, with `ranges_per_request` of them in each request.

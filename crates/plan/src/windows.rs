@@ -25,8 +25,19 @@ pub struct Reach {
 ///
 /// A window beyond the cap is broken up; a gap at the break is left out.
 pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u64>> {
-    let cap = reach.cap_bytes.max(1);
     let mut windows = Vec::new();
+    each_window(segments, reach, at, &mut |window| windows.push(window));
+    windows
+}
+
+/// Give each window to `take`.
+pub(crate) fn each_window(
+    segments: &[Range<u64>],
+    reach: Reach,
+    at: Break,
+    take: &mut impl FnMut(Range<u64>),
+) {
+    let cap = reach.cap_bytes.max(1);
     let mut rest = segments;
     while let Some(first) = rest.first() {
         let mut end = first.end;
@@ -42,18 +53,17 @@ pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u6
         let bytes = end.saturating_sub(first.start);
         match at {
             _ if bytes == 0 => {}
-            _ if bytes <= cap => windows.push(first.start..end),
-            Break::Anywhere => fill(group, cap, &mut windows),
-            Break::BetweenSegments => gather(group, cap, &mut windows),
+            _ if bytes <= cap => take(first.start..end),
+            Break::Anywhere => fill(group, cap, take),
+            Break::BetweenSegments => gather(group, cap, take),
         }
         rest = others;
     }
-    windows
 }
 
 /// Cover `group` by windows of up to `size` bytes, each from the end of the last or, if that is
 /// in a gap, from the next segment: no others of that size are fewer.
-fn fill(group: &[Range<u64>], size: u64, windows: &mut Vec<Range<u64>>) {
+fn fill(group: &[Range<u64>], size: u64, take: &mut impl FnMut(Range<u64>)) {
     let mut window = group[0].start..group[0].start;
     for segment in group {
         while segment.end > window.end {
@@ -62,28 +72,28 @@ fn fill(group: &[Range<u64>], size: u64, windows: &mut Vec<Range<u64>>) {
                 window.end = segment.end.min(full);
             }
             if segment.end > window.end {
-                windows.push(window.clone());
+                take(window.clone());
                 let start = window.end.max(segment.start);
                 window = start..start;
             }
         }
     }
-    windows.push(window);
+    take(window);
 }
 
 /// Cover `group` by windows that hold whole segments, as many as fit into `cap`. Segments that
 /// overlap stay together.
-fn gather(group: &[Range<u64>], cap: u64, windows: &mut Vec<Range<u64>>) {
+fn gather(group: &[Range<u64>], cap: u64, take: &mut impl FnMut(Range<u64>)) {
     let mut window = group[0].clone();
     for segment in &group[1..] {
         let fits = segment.end.saturating_sub(window.start) <= cap;
         if fits || segment.start < window.end || window.is_empty() {
             window.end = window.end.max(segment.end);
         } else {
-            windows.push(std::mem::replace(&mut window, segment.clone()));
+            take(std::mem::replace(&mut window, segment.clone()));
         }
     }
-    windows.push(window);
+    take(window);
 }
 
 #[cfg(test)]

@@ -124,6 +124,19 @@ pub trait Store: Debug + Send + Sync {
     /// nothing, try after try.
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError>;
 
+    /// Open an object of which its reader needs this many of the first bytes: if opening is a request
+    /// for the first bytes, for so many.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    fn open_for(
+        &self,
+        object: ObjectName<'_>,
+        _first_bytes: u64,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        self.open(object)
+    }
+
     /// An object of a server, assumed to be at a version seen before: no request is sent, and
     /// reading is [`StoreError::Changed`] if it is no longer true. `None` if reading could not
     /// check it, if hidden words of the URL may select the object and its readers, and for files.
@@ -134,6 +147,20 @@ pub trait Store: Debug + Send + Sync {
         &self,
         _object: ObjectName<'_>,
         _version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
+
+    /// An object of a known size whose reader verifies all bytes itself: no request is sent, and reading
+    /// is [`StoreError::Changed`] if its size is another. `None` as for [`Store::assume`], but for
+    /// versions.
+    ///
+    /// # Errors
+    /// As [`Store::assume`].
+    fn assume_size(
+        &self,
+        _object: ObjectName<'_>,
+        _size: u64,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         Ok(None)
     }

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use swathe_store_api::Interrupt;
 use swathe_trace::Scope;
@@ -44,10 +44,128 @@ impl Standing {
     }
 }
 
-/// Ask servers, and wait for those without which there is not enough. The others may be late by some
-/// grace; those that are later give `None`, and count as failed. If there cannot be enough, the others
-/// are waited for as if they had failed before. The answers are by the number of the server, `count`
-/// in all.
+/// What a server is asked, with its number.
+type Work<T> = dyn Fn(usize, &Server) -> T + Send + Sync;
+
+/// The same work for several servers, and their answers.
+pub(crate) struct Question<T> {
+    /// By the number of the server; `None` of those that were not asked, or not heard.
+    pub(crate) answers: Vec<Option<T>>,
+    work: Arc<Work<T>>,
+    /// Those that were asked, and whether they failed before.
+    servers: Vec<(usize, Arc<Server>, bool)>,
+    /// How many of them have not answered yet.
+    late: usize,
+    inner: Interrupt,
+    /// `None`: the work panicked.
+    sender: Sender<(usize, Option<T>)>,
+    receiver: Receiver<(usize, Option<T>)>,
+}
+
+impl<T: Send + 'static> Question<T> {
+    /// Nobody is asked yet; there are `count` servers in all.
+    pub(crate) fn new(
+        count: usize,
+        work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
+    ) -> Question<T> {
+        let (sender, receiver) = channel();
+        Question {
+            answers: (0..count).map(|_| None).collect(),
+            work: Arc::new(work),
+            servers: Vec::new(),
+            late: 0,
+            inner: Interrupt::current().child(),
+            sender,
+            receiver,
+        }
+    }
+
+    /// Ask servers, each with its number, at the same time. Those of this machine are asked one after
+    /// the other: that takes less than a thread.
+    pub(crate) fn ask(&mut self, servers: &[(usize, Arc<Server>)]) {
+        for (number, server) in servers {
+            self.servers.push((*number, server.clone(), server.has_failed()));
+        }
+        self.late += servers.len();
+        let outer = Interrupt::current();
+        self.inner.enter();
+        for (number, server) in servers {
+            let (number, server) = (*number, server.clone());
+            let (work, sender) = (self.work.clone(), self.sender.clone());
+            let is_local = server.store().is_local();
+            let ask = move || {
+                let answer = catch_unwind(AssertUnwindSafe(|| work(number, &server)));
+                // If nobody waits for it, it is not needed.
+                let _ = sender.send((number, answer.ok()));
+            };
+            if is_local {
+                ask();
+                continue;
+            }
+            let (scope, interrupt) = (Scope::current(), Interrupt::current());
+            std::thread::spawn(move || {
+                scope.enter();
+                interrupt.enter();
+                ask();
+            });
+        }
+        outer.enter();
+    }
+
+    /// Take the next answer; false if none comes until then.
+    fn take_until(&mut self, until: Option<Instant>) -> bool {
+        let message = match until {
+            None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(until) => {
+                self.receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
+            }
+        };
+        let Ok((number, answer)) = message else { return false };
+        self.answers[number] = answer;
+        self.late -= 1;
+        true
+    }
+
+    /// Wait until all have answered, or what they say leaves nothing to wait for, or some time is over.
+    pub(crate) fn wait_for(&mut self, time: Duration, is_over: impl Fn(&[Option<T>]) -> bool) {
+        let until = Some(Instant::now() + time);
+        while self.late > 0 && !is_over(&self.answers) && self.take_until(until) {}
+    }
+
+    /// Wait for those without which there is not enough. The others may be late by some grace; those
+    /// that are later count as failed. If there cannot be enough, the others are waited for as if they
+    /// had failed before.
+    pub(crate) fn wait(&mut self, grace: Grace, standing: impl Fn(&[Option<T>]) -> Standing) {
+        let began = Instant::now();
+        let mut limit = None;
+        while self.late > 0 {
+            let standing = standing(&self.answers);
+            if limit.is_none() && standing == Standing::Hopeless {
+                limit = Some(Instant::now() + grace.least_after_failure);
+            }
+            if limit.is_none() && standing == Standing::Enough {
+                let are_all_failures = self.late_servers().all(|(_, did_fail)| did_fail);
+                let least = if are_all_failures { grace.least_after_failure } else { grace.least };
+                limit = Some(Instant::now() + least.max(PATIENCE * began.elapsed()));
+            }
+            if !self.take_until(limit) {
+                self.late_servers().for_each(|(server, _)| server.note_failure());
+                if grace.ends {
+                    self.inner.set();
+                }
+                break;
+            }
+        }
+    }
+
+    fn late_servers(&self) -> impl Iterator<Item = (&Server, bool)> {
+        let late = self.servers.iter().filter(|(number, ..)| self.answers[*number].is_none());
+        late.map(|(_, server, did_fail)| (&**server, *did_fail))
+    }
+}
+
+/// Ask servers, and wait for enough of them. The answers are by the number of the server, `count` in
+/// all; `None` of those that were not waited for.
 pub(crate) fn ask_enough<T: Send + 'static>(
     servers: &[(usize, Arc<Server>)],
     count: usize,
@@ -55,80 +173,10 @@ pub(crate) fn ask_enough<T: Send + 'static>(
     standing: impl Fn(&[Option<T>]) -> Standing,
     work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
 ) -> Vec<Option<T>> {
-    let mut answers: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    let did_fail: Vec<bool> = servers.iter().map(|(_, server)| server.has_failed()).collect();
-    let (began, outer) = (Instant::now(), Interrupt::current());
-    let inner = outer.child();
-    inner.enter();
-    let receiver = ask(servers, work);
-    outer.enter();
-    let mut limit = None;
-    let mut late = servers.len();
-    while late > 0 {
-        let standing = standing(&answers);
-        if limit.is_none() && standing == Standing::Hopeless {
-            limit = Some(Instant::now() + grace.least_after_failure);
-        }
-        if limit.is_none() && standing == Standing::Enough {
-            let each = servers.iter().zip(&did_fail);
-            let are_all_failures = each
-                .filter(|((number, _), _)| answers[*number].is_none())
-                .all(|(_, &did_fail)| did_fail);
-            let least = if are_all_failures { grace.least_after_failure } else { grace.least };
-            limit = Some(Instant::now() + least.max(PATIENCE * began.elapsed()));
-        }
-        let answer = match limit {
-            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(until) => receiver.recv_timeout(until.saturating_duration_since(Instant::now())),
-        };
-        match answer {
-            Ok((number, answer)) => {
-                answers[number] = Some(answer);
-                late -= 1;
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                let late = servers.iter().filter(|(number, _)| answers[*number].is_none());
-                late.for_each(|(_, server)| server.note_failure());
-                if grace.ends {
-                    inner.set();
-                }
-                break;
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    answers
-}
-
-/// Ask servers at the same time; the answers come with the number of each, as they arrive. Those of
-/// this machine are asked one after the other: that takes less than a thread.
-fn ask<T: Send + 'static>(
-    servers: &[(usize, Arc<Server>)],
-    work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
-) -> Receiver<(usize, T)> {
-    let (sender, receiver) = channel();
-    let work = Arc::new(work);
-    for (number, server) in servers {
-        let (number, server, work, sender) =
-            (*number, server.clone(), work.clone(), sender.clone());
-        let is_local = server.store().is_local();
-        // A thread that panics gives no answer.
-        let ask = move || {
-            let answer = catch_unwind(AssertUnwindSafe(|| work(number, &server)));
-            drop(answer.map(|answer| sender.send((number, answer))));
-        };
-        if is_local {
-            ask();
-            continue;
-        }
-        let (scope, interrupt) = (Scope::current(), Interrupt::current());
-        std::thread::spawn(move || {
-            scope.enter();
-            interrupt.enter();
-            ask();
-        });
-    }
-    receiver
+    let mut question = Question::new(count, work);
+    question.ask(servers);
+    question.wait(grace, standing);
+    question.answers
 }
 
 /// Ask all servers, and wait for all answers.
@@ -136,11 +184,11 @@ pub(crate) fn ask_all<T: Send + 'static>(
     servers: &[Arc<Server>],
     work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
-    let answers = ask(&with_numbers(servers), work);
-    let mut answers: Vec<(usize, T)> = answers.into_iter().collect();
-    assert!(answers.len() == servers.len(), "a thread that asked a server panicked");
-    answers.sort_by_key(|(number, _)| *number);
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    let mut question = Question::new(servers.len(), work);
+    question.ask(&with_numbers(servers));
+    while question.late > 0 && question.take_until(None) {}
+    let answers = question.answers.into_iter();
+    answers.map(|answer| answer.expect("no thread that asks a server panics")).collect()
 }
 
 /// Servers with their numbers.

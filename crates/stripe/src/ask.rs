@@ -43,6 +43,12 @@ impl PartCosts {
         self.current.latency_s()
     }
 
+    /// The same with at most so many requests in flight.
+    pub(crate) fn on_streams(mut self, most: u32) -> PartCosts {
+        self.current.streams = self.current.streams.min(most.max(1));
+        self
+    }
+
     /// The plan for ranges of the part.
     pub(crate) fn plan(&self, asks: &[Ask]) -> Plan {
         let ranges: Vec<Range<u64>> = asks.iter().map(|ask| ask.in_part.clone()).collect();

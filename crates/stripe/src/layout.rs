@@ -2,9 +2,13 @@
 //!
 //! An object is cut into rows. A row has `data` shards of object bytes and `parity` shards computed
 //! from them, each of a block. Shards go to parts, one part to each server, and the part of a shard
-//! moves on by one from row to row: so all servers hold data and all hold parity.
+//! moves on by one from row to row: so all servers hold data and all hold parity. Objects begin at
+//! different parts, so that this is so for many objects of one row, too.
 //!
-//! The blocks of the last row are as small as its bytes allow, so that small objects are spread too.
+//! Rows are even: the blocks of an object of few rows are of up to twice as many bytes as the store
+//! asks for, rather than that a last row has small ones. So what lies together in an object lies in
+//! few parts. The blocks of the last row are as small as its bytes allow, so that small objects are
+//! spread too.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -25,6 +29,8 @@ const LARGEST_SUM_BYTES: u64 = 1 << 20;
 pub(crate) const MOST_PARTS: u32 = 64;
 /// Largest block: a row is in memory while it is written.
 pub(crate) const LARGEST_BLOCK_BYTES: u64 = 64 << 20;
+/// In objects of so many rows the last one counts little.
+const MANY_ROWS: u64 = 16;
 /// Largest object.
 const LARGEST_BYTES: u64 = 1 << 50;
 /// Largest checksums of all parts: a writer has them in memory.
@@ -41,6 +47,9 @@ pub(crate) struct Layout {
     pub(crate) data: u32,
     /// Shards of a row that are computed from them.
     pub(crate) parity: u32,
+    /// The part of the first shard of the first row. Records from before 2026-11-27 do not say it.
+    #[serde(default)]
+    pub(crate) first_part: u32,
     /// Bytes of a part that a checksum is of. Records from before 2026-11-26 do not say it.
     #[serde(default)]
     pub(crate) sum_bytes: u64,
@@ -72,7 +81,26 @@ pub(crate) struct Piece {
 impl Layout {
     /// The layout of an object of `size` bytes.
     pub(crate) fn new(size: u64, block_bytes: u64, data: u32, parity: u32) -> Layout {
-        Layout { size, block_bytes, data, parity, sum_bytes: 0 }.with_size(size)
+        Layout { size, block_bytes, data, parity, first_part: 0, sum_bytes: 0 }.with_size(size)
+    }
+
+    /// The layout of an object of a store with this one: with even rows, and beginning at a part that
+    /// depends on its path.
+    pub(crate) fn of_object(self, path: &str, size: u64) -> Layout {
+        let first_part = crc32fast::hash(path.as_bytes()) % self.parts().max(1);
+        let layout = Layout { block_bytes: self.even_block_bytes(size), first_part, ..self };
+        layout.with_size(size)
+    }
+
+    /// Bytes of a block with which the rows of an object of `size` bytes are even: as many as those of
+    /// this layout, up to twice.
+    fn even_block_bytes(self, size: u64) -> u64 {
+        let rows = size / self.row_bytes().max(1);
+        if rows == 0 || rows >= MANY_ROWS {
+            return self.block_bytes;
+        }
+        let block_bytes = size.div_ceil(rows * u64::from(self.data)).next_multiple_of(SUM_BYTES);
+        if block_bytes > LARGEST_BLOCK_BYTES { self.block_bytes } else { block_bytes }
     }
 
     /// The same for an object of another size.
@@ -113,11 +141,12 @@ impl Layout {
             return refuse("data", format!("1 to {MOST_PARTS} shards"), self.data.into());
         }
         if self.parity > MOST_PARTS - self.data {
-            return refuse(
-                "parity",
-                format!("at most {MOST_PARTS} shards in all"),
-                self.parity.into(),
-            );
+            let expected = format!("at most {MOST_PARTS} shards in all");
+            return refuse("parity", expected, self.parity.into());
+        }
+        if self.first_part >= self.parts() {
+            let expected = format!("one of {} parts", self.parts());
+            return refuse("first_part", expected, self.first_part.into());
         }
         let sum = self.sum_bytes;
         if !(SMALLEST_SUM_BYTES..=LARGEST_SUM_BYTES).contains(&sum) || !block.is_multiple_of(sum) {
@@ -177,13 +206,14 @@ impl Layout {
 
     /// The part that holds a shard.
     pub(crate) fn part_of(self, row: u64, shard: u32) -> u32 {
-        ((row + u64::from(shard)) % u64::from(self.parts())) as u32
+        ((row + u64::from(shard) + u64::from(self.first_part)) % u64::from(self.parts())) as u32
     }
 
     /// The shard of a row that a part holds.
     pub(crate) fn shard_in(self, row: u64, part: u32) -> u32 {
         let parts = u64::from(self.parts());
-        ((u64::from(part) + parts - row % parts) % parts) as u32
+        let first = (row + u64::from(self.first_part)) % parts;
+        ((u64::from(part) + parts - first) % parts) as u32
     }
 
     /// The bytes of a part that hold these of a shard.
@@ -254,9 +284,16 @@ mod tests {
     use std::collections::HashSet;
 
     fn layouts() -> impl Strategy<Value = Layout> {
-        (0u64..300_000, 1u64..6, 1u32..9, 0u32..4).prop_map(|(size, blocks, data, parity)| {
-            Layout::new(size, blocks * SUM_BYTES, data, parity).check().unwrap()
-        })
+        (0u64..300_000, 1u64..6, 1u32..9, 0u32..4, 0u32..99).prop_map(
+            |(size, blocks, data, parity, path)| {
+                let store = Layout::new(0, blocks * SUM_BYTES, data, parity);
+                let layout = match path {
+                    0..50 => store.with_size(size),
+                    _ => store.of_object(&path.to_string(), size),
+                };
+                layout.check().unwrap()
+            },
+        )
     }
 
     proptest! {
@@ -299,6 +336,26 @@ mod tests {
         }
 
         #[test]
+        fn rows_of_an_object_are_even(
+            size in 0u64..2_000_000, blocks in 1u64..6, data in 1u32..9, parity in 0u32..4,
+        ) {
+            let store = Layout::new(0, blocks * SUM_BYTES, data, parity);
+            let layout = store.of_object("a", size).check().unwrap();
+            prop_assert!((store.block_bytes..=2 * store.block_bytes).contains(&layout.block_bytes));
+            prop_assert!(layout.rows() <= store.with_size(size).rows());
+            if size >= store.row_bytes() && layout.rows() < MANY_ROWS {
+                // Bytes by which blocks are longer than even ones.
+                let rest = SUM_BYTES * layout.rows();
+                let last = layout.longest_shard(layout.rows() - 1);
+                prop_assert!(last + rest >= layout.block_bytes, "{last} of {}", layout.block_bytes);
+            }
+            for part in 0..layout.parts() {
+                let most = size.div_ceil(u64::from(data)).next_multiple_of(SUM_BYTES);
+                prop_assert!(layout.part_bytes(part) <= most);
+            }
+        }
+
+        #[test]
         fn pieces_of_a_range_are_those_bytes(layout in layouts(), a in 0.0..1.0, b in 0.0..1.0) {
             let at = |part: f64| (layout.size as f64 * part) as u64;
             let range = at(a).min(at(b))..at(a).max(at(b));
@@ -319,6 +376,18 @@ mod tests {
         assert_eq!(lengths, [28672, 28672, 28672, 13984, 28672]);
         assert_eq!(layout.widen(&(600..1100), 13984), 512..1536);
         assert_eq!(layout.widen(&(13900..13950), 13984), 13824..13984);
+    }
+
+    #[test]
+    fn frames_have_one_row_and_begin_at_all_parts() {
+        let store = Layout::new(0, 1 << 20, 4, 1);
+        let layout = |number: u32| store.of_object(&format!("frame-{number}.fits"), 6_108_480);
+        assert_eq!((layout(1).rows(), layout(1).block_bytes), (1, 1_527_808));
+        let mut counts = [0; 5];
+        (0..1000).for_each(|number| counts[layout(number).first_part as usize] += 1);
+        assert!(counts.iter().all(|count| (150..250).contains(count)), "{counts:?}");
+        let large = store.of_object("a", 100 << 20);
+        assert_eq!(large.block_bytes, 1 << 20);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::answers::ask_all;
 use crate::listing::{ListedObjects, ServerFiles};
 use crate::names::{FileKind, kind_of, record_path};
 use crate::record::Generation;
-use crate::records::{Answer, Records, read_record};
+use crate::records::{Answer, Records, header_bytes, read_record};
 use crate::reports::Leftover;
 use crate::server::{Server, ServerItem};
 use crate::upkeep::Upkeep;
@@ -114,9 +114,10 @@ impl Upkeep {
             return;
         }
         let (name, bytes) = (path.to_string(), Bytes::from(header.encode(&[])));
+        let first_bytes = header_bytes(servers.len());
         ask_all(servers, move |_, server| {
             // It is read again: a new object may have taken its place.
-            let now = read_record(server, &name);
+            let now = read_record(server, &name, first_bytes);
             let is_same = matches!(&now, Answer::Record(record) if record.header == header);
             let is_older = match &now {
                 Answer::Record(record) => record.header.generation < header.generation,

@@ -9,8 +9,9 @@ use crate::record::Header;
 use crate::records::{Record, Records};
 use crate::server::Server;
 use crate::sums::Sums;
+use bytes::Bytes;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use swathe_plan::Costs;
 use swathe_store_api::{StoreError, Traffic, Version};
 
@@ -31,6 +32,8 @@ pub(crate) struct Object {
     records: Vec<Record>,
     pub(crate) costs: Costs,
     pub(crate) is_local: bool,
+    /// Its first bytes, once they were read.
+    pub(crate) first: OnceLock<Bytes>,
     notes: Mutex<Vec<String>>,
 }
 
@@ -54,11 +57,12 @@ impl Object {
             version: Version { size: layout.size, tag: format!("\"{}\"", header.generation) },
             parts: parts.collect(),
             parity: Parity::new(layout.data, layout.parity),
-            sums: Sums::new(records.clone()),
+            sums: Sums::new(records.clone(), servers.to_vec()),
             hedges: hedges.clone(),
             is_local: servers.iter().all(|server| server.store().is_local()),
             costs,
             servers: servers.to_vec(),
+            first: OnceLock::new(),
             notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
             label: url.clone(),
             stripe: String::new(),

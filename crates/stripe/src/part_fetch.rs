@@ -6,8 +6,8 @@ use crate::read_events::{StageEvents, in_part};
 use bytes::Bytes;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store_api::{Interrupt, StoreError};
 use swathe_trace::Scope;
@@ -40,59 +40,70 @@ pub(crate) enum Message {
         /// Latency of the server.
         latency_s: f64,
     },
-    /// The next window.
-    Piece(Bytes),
     /// The end, perhaps with an error.
     End(Option<StoreError>),
 }
 
+/// The bytes of the first ranges.
+type Pieces = Arc<Mutex<Vec<Bytes>>>;
+
 /// Ranges of a part that were asked for. Dropped, it ends its waits.
 pub(crate) struct PartFetch {
     pub(crate) part: u32,
-    pub(crate) asks: Vec<Ask>,
+    pub(crate) what: Arc<PartAsks>,
     pub(crate) is_running: bool,
     /// Whether it is in addition, as another part is late.
     pub(crate) is_hedge: bool,
     /// Whether others were asked because this one is late.
     pub(crate) is_hedged: bool,
-    /// What came, as ranges of the part.
+    /// What comes, as ranges of the part.
     windows: Vec<Range<u64>>,
-    pieces: Vec<Bytes>,
+    /// What came. It is not told piece by piece: a cut is hundreds of them.
+    pieces: Pieces,
     began: Instant,
     predicted_s: f64,
     latency_s: f64,
     interrupt: Interrupt,
 }
 
+/// What is to be read of a part, ascending, on how many streams at most.
+pub(crate) struct PartAsks {
+    pub(crate) part: u32,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) most_streams: u32,
+}
+
 impl PartFetch {
-    /// Ask a part for ranges, ascending. What comes is sent with this number.
+    /// Ask a part for ranges. What comes is sent with this number.
     pub(crate) fn start(
         object: &Arc<Object>,
-        part: u32,
-        asks: Vec<Ask>,
+        what: PartAsks,
         number: usize,
         sender: &Sender<(usize, Message)>,
     ) -> PartFetch {
+        let what = Arc::new(what);
+        let part = what.part;
         let interrupt = Interrupt::current().child();
         let fetch = PartFetch {
             part,
-            asks,
+            what: what.clone(),
             is_running: true,
             is_hedge: false,
             is_hedged: false,
             windows: Vec::new(),
-            pieces: Vec::new(),
+            pieces: Arc::default(),
             began: Instant::now(),
             predicted_s: OPENING_S,
             latency_s: 0.0,
             interrupt: interrupt.clone(),
         };
-        let bytes: u64 = fetch.asks.iter().map(|ask| ask.in_part.end - ask.in_part.start).sum();
-        let (object, asks, sender) = (object.clone(), fetch.asks.clone(), sender.clone());
+        let bytes: u64 = what.asks.iter().map(|ask| ask.in_part.end - ask.in_part.start).sum();
+        let (object, sender) = (object.clone(), sender.clone());
         let is_inline = object.parts[part as usize].is_local() && bytes <= INLINE_BYTES;
         let report = move |message| sender.send((number, message)).is_ok();
+        let pieces = fetch.pieces.clone();
         if is_inline {
-            run(&object, part, &asks, &report);
+            run(&object, &what, &pieces, &report);
             return fetch;
         }
         let scope = Scope::current();
@@ -101,7 +112,7 @@ impl PartFetch {
         let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(move || {
             scope.enter();
             interrupt.enter();
-            let read = || run(&object, part, &asks, &report);
+            let read = || run(&object, &what, &pieces, &report);
             if catch_unwind(AssertUnwindSafe(read)).is_err() {
                 let source = std::io::Error::other("the thread that read it panicked");
                 report(Message::End(Some(StoreError::Io { url: object.url.clone(), source })));
@@ -120,7 +131,6 @@ impl PartFetch {
                 (self.windows, self.latency_s) = (windows, latency_s);
                 self.predicted_s = self.began.elapsed().as_secs_f64() + predicted_s;
             }
-            Message::Piece(bytes) => self.pieces.push(bytes),
             Message::End(error) => {
                 self.is_running = false;
                 return Some(error.map_or(Ok(()), Err));
@@ -133,23 +143,23 @@ impl PartFetch {
     pub(crate) fn ask_of(&self, byte: u64) -> Option<&Ask> {
         let start = byte / DAMAGE_BYTES * DAMAGE_BYTES;
         let block = start..start.saturating_add(DAMAGE_BYTES);
-        let mut asks = self.asks.iter();
+        let mut asks = self.what.asks.iter();
         asks.find(|ask| ask.in_part.start < block.end && block.start < ask.in_part.end)
     }
 
     /// The bytes of a range of the part, if they came.
     pub(crate) fn bytes_of(&self, range: &Range<u64>) -> Option<Bytes> {
-        let count = self.pieces.len();
-        let windows = &self.windows[..count.min(self.windows.len())];
+        let pieces = lock(&self.pieces);
+        let windows = &self.windows[..pieces.len().min(self.windows.len())];
         let first = windows.partition_point(|window| window.end <= range.start);
-        let (window, piece) = (windows.get(first)?, &self.pieces[first]);
+        let (window, piece) = (windows.get(first)?, &pieces[first]);
         let inside = |at: u64| (at - window.start) as usize;
         if window.start <= range.start && range.end <= window.end {
             return Some(piece.slice(inside(range.start)..inside(range.end)));
         }
         let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
         let mut at = range.start;
-        for (window, piece) in windows.iter().zip(&self.pieces).skip(first) {
+        for (window, piece) in windows.iter().zip(&*pieces).skip(first) {
             if window.start > at || at == range.end {
                 break;
             }
@@ -187,26 +197,27 @@ impl Drop for PartFetch {
 }
 
 /// Read a part, and report what comes. `report` is false once nobody listens.
-fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> bool) {
+fn run(object: &Object, what: &PartAsks, pieces: &Pieces, report: &dyn Fn(Message) -> bool) {
+    let part = what.part;
     let stage = StageEvents::start("PART", object, |about| {
         about.push("SERVER", &object.parts[part as usize].server_names());
         about.push("PART", &part.to_string());
     });
-    let result = in_part(part, || read(object, part, asks, report));
+    let result = in_part(part, || read(object, what, pieces, report));
     stage.end(result.as_ref().copied());
     report(Message::End(result.err()));
 }
 
-/// The bytes that came of a part, each reported.
+/// Read the bytes of a part into `pieces`; how many came.
 fn read(
     object: &Object,
-    part: u32,
-    asks: &[Ask],
+    what: &PartAsks,
+    pieces: &Pieces,
     report: &dyn Fn(Message) -> bool,
 ) -> Result<u64, StoreError> {
-    let source = object.parts[part as usize].open()?;
-    let costs = PartCosts::of_source(&*source);
-    let (plan, latency_s) = (costs.plan(asks), costs.latency_s());
+    let source = object.parts[what.part as usize].open()?;
+    let costs = PartCosts::of_source(&*source).on_streams(what.most_streams);
+    let (plan, latency_s) = (costs.plan(&what.asks), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
@@ -226,10 +237,15 @@ fn read(
             return Err(short(window, length));
         }
         byte_count += length;
-        if !report(Message::Piece(bytes)) {
+        lock(pieces).push(bytes);
+        if Interrupt::current().is_set() {
             return Ok(byte_count);
         }
     }
     // A source that ends early gives no error.
     windows.next().map_or(Ok(byte_count), |window| Err(short(window, 0)))
+}
+
+fn lock(pieces: &Pieces) -> MutexGuard<'_, Vec<Bytes>> {
+    pieces.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,7 @@ pub(crate) const HEADER_BYTES: usize = 256 << 10;
 /// Checksums of a group.
 const GROUP: u64 = 16_384;
 /// Bytes of a group and its checksum.
-const GROUP_BYTES: u64 = 4 * GROUP + 4;
+pub(crate) const GROUP_BYTES: u64 = 4 * GROUP + 4;
 
 /// Which version of an object a record is of: the highest counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

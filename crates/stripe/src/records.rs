@@ -3,11 +3,11 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, Standing, ask_enough, with_numbers};
+use crate::answers::{Grace, Question, Standing, ask_enough, with_numbers};
 use crate::layout::Layout;
 use crate::liveness::while_alive;
 use crate::names::record_path;
-use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
+use crate::record::{GROUP_BYTES, Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::{NO_ANSWER, Server};
 use bytes::Bytes;
 use std::ops::Range;
@@ -15,13 +15,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use swathe_store_api::{Source, StoreError};
 
-/// Bytes of a record that are read at first, if its opening brought none.
-const FIRST_BYTES: u64 = 16 << 10;
+/// Bytes of most headers, without the parts,
+const MOST_HEADER_BYTES: u64 = 1024;
+/// and for each part.
+const ENTRY_BYTES: u64 = 160;
 /// Groups of checksums that are read at once, if all are.
 const GROUPS_AT_ONCE: u64 = 16;
 /// A reader does not wait for a late server.
 const READ_GRACE: Duration = Duration::from_millis(50);
 const READ: Grace = Grace { least: READ_GRACE, least_after_failure: READ_GRACE, ends: false };
+/// A server is late by its costs after this multiple of them.
+const LATE: f64 = 3.0;
+/// No server is waited for longer before others are asked.
+const LONGEST_LATE_S: f64 = 5.0;
+/// Others are preferred to a server that takes this much longer than the quickest to open a record.
+const SLOW: f64 = 2.0;
 /// Whoever asks all servers does, but not for one that hangs.
 const ALL: Grace = Grace {
     least: Duration::from_secs(5),
@@ -145,15 +153,20 @@ pub(crate) struct Records {
     pub(crate) answers: Vec<Option<Answer>>,
 }
 
-/// Read the record of a path on a server.
-pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
-    let source = match server.open(&record_path(path)) {
+/// Bytes with which the headers of most records end, of objects over this many servers.
+pub(crate) fn header_bytes(servers: usize) -> u64 {
+    MOST_HEADER_BYTES + ENTRY_BYTES * servers as u64
+}
+
+/// Read the record of a path on a server: its header, and so many first bytes, if it has them.
+pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answer {
+    let source = match server.open_for(&record_path(path), first_bytes) {
         Ok(source) => source,
         Err(StoreError::NotFound { .. }) => return Answer::Absent,
         Err(error) => return Answer::Failed(error),
     };
     let mut head = source.first();
-    let mut minimum = if head.is_empty() { FIRST_BYTES } else { 0 };
+    let mut minimum = if head.is_empty() { first_bytes } else { 0 };
     loop {
         let length = minimum.min(source.len());
         if (head.len() as u64) < length {
@@ -194,13 +207,57 @@ pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
     }
 }
 
+fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
+    answers.iter().flatten().filter_map(|answer| match answer {
+        Answer::Record(record) => Some(&**record),
+        _ => None,
+    })
+}
+
+/// Whether so many servers have records of one version, and the others are too few for a newer one.
+fn agree(answers: &[Option<Answer>], count: usize) -> bool {
+    let mut headers = records_of(answers).map(|record| &record.header);
+    let Some(first) = headers.next() else { return false };
+    let same = 1 + headers.filter(|other| other.generation == first.generation).count();
+    same == count && answers.len() - count < majority(first.layout.parts() as usize)
+}
+
+/// Servers in the order in which they are asked for the record of a path: first those that answer,
+/// and do so soon. Which of them depends on the path, so that each server has its part of the work.
+fn in_turn(mut servers: Vec<(usize, Arc<Server>)>, path: &str) -> Vec<(usize, Arc<Server>)> {
+    let quickest =
+        servers.iter().map(|(_, server)| opening_s(server)).fold(f64::INFINITY, f64::min);
+    let shift = crc32fast::hash(path.as_bytes()) as usize % servers.len().max(1);
+    servers.rotate_left(shift);
+    servers.sort_by_cached_key(|(_, server)| {
+        (server.has_failed(), opening_s(server) > SLOW * quickest)
+    });
+    servers
+}
+
+/// Seconds to open a record, by what is known of its server.
+fn opening_s(server: &Server) -> f64 {
+    let costs = &server.store().settings().costs;
+    costs.open_s + costs.request.seconds(GROUP_BYTES as f64)
+}
+
+/// When servers that were asked for a record are late.
+fn late_after(servers: &[(usize, Arc<Server>)]) -> Duration {
+    let seconds = servers
+        .iter()
+        .map(|(_, server)| server.store().settings().costs.connect_s + opening_s(server));
+    let slowest = LATE * seconds.fold(0.0, f64::max);
+    READ_GRACE.max(Duration::from_secs_f64(slowest.min(LONGEST_LATE_S)))
+}
+
 impl Records {
     /// Ask servers for the record of an object: all with `all`, else as many as are needed to know
-    /// its version, without waiting for a late one. With `all`, one that says nothing for seconds is
+    /// its version, without waiting for a late one. The others are asked if these do not agree. With `all`, one that says nothing for seconds is
     /// left out, if a majority of the others can say what they have.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let (count, object) = (servers.len(), path.to_string());
         let spare = majority(count) - 1;
+        let least = header_bytes(count);
         if all {
             let standing = |answers: &[Option<Answer>]| {
                 let replies = answers.iter().flatten();
@@ -208,29 +265,41 @@ impl Records {
                 Standing::of(good, replies.count() - good, majority(count))
             };
             let work = move |_, server: &Server| {
-                let answer = while_alive(server, |_| read_record(server, &object));
+                let answer = while_alive(server, |_| read_record(server, &object, least));
                 answer.unwrap_or_else(Answer::Failed)
             };
             let answers = ask_enough(&with_numbers(servers), count, ALL, standing, work);
             return Records { answers };
         }
-        let work = move |_, server: &Server| read_record(server, &object);
         let (silent, others): (Vec<_>, Vec<_>) =
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
-        let first = if silent.len() > spare { with_numbers(servers) } else { others };
-        let standing = |answers: &[Option<Answer>]| {
+        let useful = if silent.len() > spare { with_numbers(servers) } else { others };
+        let useful = in_turn(useful, path);
+        let (first, rest) = useful.split_at((count - spare).min(useful.len()));
+        // The checksums of one of them are enough.
+        let with_sums = first.first().map(|(number, _)| *number);
+        let work = move |number, server: &Server| {
+            let more = if Some(number) == with_sums { GROUP_BYTES } else { 0 };
+            read_record(server, &object, least + more)
+        };
+        let mut question = Question::new(count, work);
+        question.ask(first);
+        question.wait_for(late_after(first), |answers| {
+            !answers.iter().flatten().all(|answer| matches!(answer, Answer::Record(_)))
+        });
+        if !agree(&question.answers, first.len()) {
+            question.ask(rest);
+        }
+        question.wait(READ, |answers| {
             let replies = answers.iter().flatten().count();
             Standing::of(replies, 0, count - spare)
-        };
-        Records { answers: ask_enough(&first, count, READ, standing, work) }
+        });
+        Records { answers: question.answers }
     }
 
     /// The records that can be read.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
-        self.answers.iter().flatten().filter_map(|answer| match answer {
-            Answer::Record(record) => Some(&**record),
-            _ => None,
-        })
+        records_of(&self.answers)
     }
 
     /// The newest version that a record is of.
@@ -343,4 +412,90 @@ pub(crate) fn failures_of<T>(
 /// More than half.
 pub(crate) fn majority(count: usize) -> usize {
     count / 2 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TestStripe, bytes_of, flip};
+    use std::fs;
+    use std::sync::atomic::Ordering;
+
+    /// The servers that are the first to be asked for a path.
+    fn first_servers(stripe: &TestStripe, path: &str) -> Vec<usize> {
+        let order = in_turn(with_numbers(&stripe.store.servers), path);
+        order.iter().take(3).map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn a_reader_asks_as_few_servers_as_are_enough_and_all_in_turn() {
+        let stripe = TestStripe::new(5, 1, true);
+        for number in 0..12 {
+            let path = format!("frame-{number}");
+            stripe.put(&path, &bytes_of(100, number), false).expect("written");
+            stripe.behaviours.iter().for_each(|server| server.opens.store(0, Ordering::Relaxed));
+            let records = Records::read(&stripe.store.servers, &path, false);
+            let answers = records.answers.iter().enumerate();
+            let numbers = answers.filter_map(|(number, answer)| answer.as_ref().map(|_| number));
+            let mut first = first_servers(&stripe, &path);
+            first.sort_unstable();
+            assert_eq!((numbers.collect(), stripe.opens()), (first, 3));
+        }
+        let leaders = (0..12).map(|number| first_servers(&stripe, &format!("frame-{number}"))[0]);
+        assert_eq!(leaders.collect::<std::collections::HashSet<_>>().len(), 5);
+    }
+
+    #[test]
+    fn a_version_that_a_majority_has_is_never_missed() {
+        let stripe = TestStripe::new(5, 1, true);
+        stripe.put("a", &bytes_of(100, 1), false).expect("written");
+        let old = fs::read(stripe.record(0)).expect("read");
+        stripe.put("a", &bytes_of(200, 2), true).expect("written");
+        let new = fs::read(stripe.record(0)).expect("read");
+        for (one, other) in (0..5).flat_map(|one| (0..one).map(move |other| (one, other))) {
+            for without in [Some(&old), None] {
+                for server in [one, other] {
+                    let path = stripe.record(server);
+                    without
+                        .map_or_else(|| fs::remove_file(&path), |old| fs::write(&path, old))
+                        .expect("changed");
+                    let source = stripe.open("a").expect("open");
+                    assert_eq!(source.len(), 200, "without {one} {other}");
+                }
+                for server in [one, other] {
+                    let path = stripe.folder.path().join(format!("s{server}/a.stripe"));
+                    fs::write(path, &new).expect("written");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_hangs_does_not_keep_others_from_being_asked() {
+        let stripe = TestStripe::new(5, 1, true);
+        let bytes = bytes_of(10_000, 1);
+        stripe.put("a", &bytes, false).expect("written");
+        let number = first_servers(&stripe, "a")[0];
+        let hanging = &stripe.behaviours[number].is_hanging;
+        hanging.store(true, Ordering::Relaxed);
+        assert_eq!(stripe.open("a").expect("open").len(), 10_000);
+        // From now on it is the last.
+        assert!(!first_servers(&stripe, "a").contains(&number));
+        assert_eq!(stripe.open("a").expect("open").len(), 10_000);
+        hanging.store(false, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn checksums_that_are_damaged_are_read_from_others() {
+        let stripe = TestStripe::new(5, 1, true);
+        let bytes = bytes_of(100_000, 1);
+        stripe.put("a", &bytes, false).expect("written");
+        let first = first_servers(&stripe, "a");
+        for server in &first {
+            let path = stripe.record(*server);
+            let length = fs::metadata(&path).expect("there").len() as usize;
+            flip(&path, length - 9);
+            assert!(stripe.get("a").expect("read") == bytes, "{server} of {first:?}");
+        }
+    }
 }

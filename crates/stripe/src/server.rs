@@ -116,6 +116,17 @@ impl Server {
         result
     }
 
+    /// Open a file, of which so many first bytes are needed.
+    pub(crate) fn open_for(
+        &self,
+        path: &str,
+        first_bytes: u64,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        let result = self.at(path, |name| self.store.open_for(name, first_bytes));
+        self.learn(path, &result);
+        result
+    }
+
     /// A file assumed to be at a version, as [`Store::assume`].
     pub(crate) fn assume(
         &self,
@@ -123,6 +134,15 @@ impl Server {
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         self.at(path, |name| self.store.assume(name, version))
+    }
+
+    /// A file of a size, as [`Store::assume_size`].
+    pub(crate) fn assume_size(
+        &self,
+        path: &str,
+        size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        self.at(path, |name| self.store.assume_size(name, size))
     }
 
     /// The room on it; `None` if it does not tell.

@@ -37,6 +37,11 @@ impl ShardRanges {
         ranges.splice(from..to, [start..end]);
     }
 
+    /// Add ranges of a shard, ascending and apart, of which it has none yet.
+    pub(crate) fn add_all(&mut self, id: ShardId, ranges: &[Range<u64>]) {
+        self.0.insert(id, ranges.to_vec());
+    }
+
     /// Each shard with its ranges, by row.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ShardId, &[Range<u64>])> {
         self.0.iter().map(|(id, ranges)| (*id, &ranges[..]))
@@ -63,6 +68,11 @@ impl ShardRanges {
 pub(crate) struct Shards(BTreeMap<ShardId, Vec<(Range<u64>, Bytes)>>);
 
 impl Shards {
+    /// Whether it has no bytes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Keep bytes of a shard, from `start`.
     pub(crate) fn put(&mut self, id: ShardId, start: u64, bytes: Bytes) {
         let range = start..start + bytes.len() as u64;
@@ -105,8 +115,11 @@ impl Shards {
 
     /// Whether bytes of a shard are here, or follow from others that are.
     pub(crate) fn can_give(&self, layout: Layout, id: ShardId, range: &Range<u64>) -> bool {
+        let is_spare = |shards: &Shards| {
+            layout.parity > 0 && shards.0.range((id.0, 0)..=(id.0, u32::MAX)).next().is_some()
+        };
         self.get(id, range).is_some()
-            || layout.parity > 0 && self.helpers(layout, id, range).len() == layout.data as usize
+            || is_spare(self) && self.helpers(layout, id, range).len() == layout.data as usize
     }
 
     /// Rebuild bytes of a shard from others that are here.

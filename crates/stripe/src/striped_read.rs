@@ -20,6 +20,8 @@ const WINDOWS: usize = 2;
 pub(crate) struct StripedRead {
     object: Arc<Object>,
     requests: VecDeque<Range<u64>>,
+    /// As many as may be in flight.
+    most_streams: u32,
     windows: VecDeque<(Window, StageEvents)>,
     /// Windows so far.
     count: u64,
@@ -27,9 +29,13 @@ pub(crate) struct StripedRead {
 }
 
 impl StripedRead {
-    pub(crate) fn new(object: Arc<Object>, requests: Vec<Range<u64>>) -> StripedRead {
+    pub(crate) fn new(
+        object: Arc<Object>,
+        requests: Vec<Range<u64>>,
+        most_streams: u32,
+    ) -> StripedRead {
         let (windows, ready) = Default::default();
-        StripedRead { object, requests: requests.into(), windows, count: 0, ready }
+        StripedRead { object, requests: requests.into(), most_streams, windows, count: 0, ready }
     }
 
     /// The bytes of the next window, while others are on their way; `None` at the end.
@@ -41,7 +47,8 @@ impl StripedRead {
             let stage = StageEvents::start("STRIPE", &self.object, |about| {
                 about.push("WINDOW", &number.to_string());
             });
-            self.windows.push_back((Window::start(self.object.clone(), requests), stage));
+            let window = Window::start(self.object.clone(), requests, self.most_streams);
+            self.windows.push_back((window, stage));
         }
         let (window, stage) = self.windows.pop_front()?;
         let result = window.answers();

@@ -16,12 +16,26 @@ use swathe_trace::Scope;
 pub(crate) struct StripedSource(pub(crate) Arc<Object>);
 
 impl StripedSource {
+    /// The first bytes, as many as opening another object brings: readers of headers read some of them,
+    /// then more.
+    fn first_bytes(&self, count: u64) -> Result<Bytes, StoreError> {
+        if let Some(first) = self.0.first.get() {
+            return Ok(first.clone());
+        }
+        let first = self.read(vec![0..count]).next().unwrap_or_else(|| Ok(Bytes::new()))?;
+        Ok(self.0.first.get_or_init(|| first).clone())
+    }
+
     fn read(&self, requests: Vec<Range<u64>>) -> Pieces {
+        self.read_on(requests, u32::MAX)
+    }
+
+    fn read_on(&self, requests: Vec<Range<u64>>, most_streams: u32) -> Pieces {
         // Up to the first that cannot be.
         let good = requests.iter().take_while(|range| self.0.check(range).is_ok()).count();
         let error = requests.get(good).and_then(|range| self.0.check(range).err());
         let requests = requests.into_iter().take(good).collect();
-        Box::new(StripedRead::new(self.0.clone(), requests).chain(error.map(Err)))
+        Box::new(StripedRead::new(self.0.clone(), requests, most_streams).chain(error.map(Err)))
     }
 }
 
@@ -57,14 +71,26 @@ impl Source for StripedSource {
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let range = offset..offset.saturating_add(buffer.len() as u64);
+        let first = self.0.costs.first_bytes().min(self.len());
+        // If too many parts are lost for all of them, there may be enough for these.
+        if !self.0.is_local
+            && range.end <= first
+            && let Ok(first) = self.first_bytes(first)
+        {
+            buffer.copy_from_slice(&first[range.start as usize..range.end as usize]);
+            return Ok(());
+        }
         if let Some(piece) = self.read(vec![range]).next() {
             buffer.copy_from_slice(&piece?);
         }
         Ok(())
     }
 
-    fn fetch_by(&self, ranges: Vec<Range<u64>>, _: Way) -> Pieces {
-        self.read(ranges)
+    /// Each part is read in a way of its own. But where many small ranges are, whoever asks knows how
+    /// many others read beside it, and so how many requests are worth it.
+    fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces {
+        let is_vector = way.ranges_per_request > 1;
+        self.read_on(ranges, if is_vector { way.streams } else { u32::MAX })
     }
 
     fn take_traffic(&self) -> Traffic {

@@ -68,10 +68,10 @@ impl StripedStore {
     }
 
     /// The layout of an object of this size.
-    fn layout(&self, url: &str, size: u64) -> Result<Layout, StoreError> {
+    fn layout(&self, url: &str, path: &str, size: u64) -> Result<Layout, StoreError> {
         let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
         let layout = self.layout.clone().map_err(refuse)?;
-        layout.with_size(size).check().map_err(|error| refuse(error.to_string()))
+        layout.of_object(path, size).check().map_err(|error| refuse(error.to_string()))
     }
 
     /// The path of an object in the store.
@@ -225,7 +225,7 @@ impl Store for StripedStore {
         _in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         let path = self.object_path(object.url)?;
-        let layout = self.layout(object.url, size)?;
+        let layout = self.layout(object.url, path, size)?;
         self.check_places(object.url)?;
         let (url, label) = (object.url.to_string(), object.qualified_name.unwrap_or(object.url));
         record_write(&self.settings.name, label, || {
@@ -237,7 +237,8 @@ impl Store for StripedStore {
         self.check_places(object.url)?;
         let store = self.clone();
         let layout_of = Box::new(move |url: &str, size| {
-            Ok((store.object_path(url)?.to_string(), store.layout(url, size)?))
+            let path = store.object_path(url)?;
+            Ok((path.to_string(), store.layout(url, path, size)?))
         });
         let name = self.settings.name.clone();
         Ok(Box::new(StripedRoom::create(&self.servers, (name, object.url), bytes, layout_of)?))
@@ -261,7 +262,7 @@ impl Store for StripedStore {
                 let (url, version) = (source.object.url.into(), source.version.to_string());
                 return Err(CopyRefusal::Failed(StoreError::Changed { url, version }));
             }
-            let parity = self.layout(object.url, 0).map_err(CopyRefusal::Failed)?.parity;
+            let parity = self.layout(object.url, path, 0).map_err(CopyRefusal::Failed)?.parity;
             if let Some(why) = refusal(&from, &self.servers, parity) {
                 return Err(CopyRefusal::Unable(why));
             }

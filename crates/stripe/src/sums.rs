@@ -2,9 +2,11 @@
 //! while they are few.
 
 use crate::record::Header;
-use crate::records::Record;
+use crate::records::{Record, Records};
+use crate::server::Server;
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use swathe_store_api::StoreError;
 
 /// Groups in memory: 64 KiB each.
@@ -12,14 +14,27 @@ const MOST_GROUPS: usize = 64;
 
 /// The checksums of an object.
 pub(crate) struct Sums {
+    /// Those that were read to open the object,
     records: Vec<Record>,
+    /// and the same of all servers, if these are damaged.
+    all_records: OnceLock<Vec<Record>>,
+    servers: Vec<Arc<Server>>,
     groups: Mutex<HashMap<u64, Arc<Vec<u32>>>>,
 }
 
 impl Sums {
-    /// Those of these records, all of one version.
-    pub(crate) fn new(records: Vec<Record>) -> Sums {
-        Sums { records, groups: Mutex::default() }
+    /// Those of these records, all of one version, on some of these servers.
+    pub(crate) fn new(mut records: Vec<Record>, servers: Vec<Arc<Server>>) -> Sums {
+        // First the one that was read for its checksums, too.
+        records.sort_by_key(|record| Reverse(record.head.len()));
+        Sums { records, all_records: OnceLock::new(), servers, groups: Mutex::default() }
+    }
+
+    fn all_records(&self, header: &Header) -> &[Record] {
+        self.all_records.get_or_init(|| {
+            let records = Records::read(&self.servers, &header.path, true);
+            records.records().filter(|record| record.header == *header).cloned().collect()
+        })
     }
 
     /// The first block of a part's bytes from `start` that is not what was written.
@@ -52,7 +67,9 @@ impl Sums {
             return Ok(sums.clone());
         }
         let mut last = None;
-        for record in &self.records {
+        // The others are asked only if these are damaged.
+        let others = std::iter::once_with(|| self.all_records(header)).flatten();
+        for record in self.records.iter().chain(others) {
             match record.group(number) {
                 Ok(sums) => {
                     let sums = Arc::new(sums);

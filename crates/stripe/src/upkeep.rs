@@ -5,7 +5,7 @@ use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, Record, Records, read_record, sound_bytes};
+use crate::records::{Answer, Record, Records, header_bytes, read_record, sound_bytes};
 use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
@@ -198,7 +198,7 @@ impl Upkeep {
                 }
                 _ => {}
             }
-            let now = read_record(server, path);
+            let now = read_record(server, path, header_bytes(self.servers().len()));
             if let Answer::Record(now) = now
                 && now.header.generation > object.header.generation
             {

@@ -5,7 +5,7 @@
 
 use crate::ask::Ask;
 use crate::object::Object;
-use crate::part_fetch::{Message, PartFetch};
+use crate::part_fetch::{Message, PartAsks, PartFetch};
 use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
@@ -34,16 +34,22 @@ pub(crate) struct Window {
     /// Parts that are left out: slow ones.
     slow: HashSet<u32>,
     fetches: Vec<PartFetch>,
+    /// Requests that all parts together may have in flight.
+    most_streams: u32,
     sender: Sender<(usize, Message)>,
     receiver: Receiver<(usize, Message)>,
 }
 
 impl Window {
     /// Ask for what the answers to requests need.
-    pub(crate) fn start(object: Arc<Object>, requests: Vec<Range<u64>>) -> Window {
+    pub(crate) fn start(
+        object: Arc<Object>,
+        requests: Vec<Range<u64>>,
+        most_streams: u32,
+    ) -> Window {
         let targets = ShardRanges::of(object.layout(), &requests);
         let mut window = Window::new(object, targets);
-        window.requests = requests;
+        (window.requests, window.most_streams) = (requests, most_streams);
         window.leave_out_slow_parts();
         window.begin();
         window
@@ -60,6 +66,7 @@ impl Window {
             damages: Vec::new(),
             slow: HashSet::new(),
             fetches: Vec::new(),
+            most_streams: u32::MAX,
             sender,
             receiver,
         }
@@ -141,6 +148,10 @@ impl Window {
         let mut losses = Vec::new();
         for (id, ranges) in self.targets.iter() {
             let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
+            if is_direct && self.shards.is_empty() {
+                needs.add_all(id, ranges);
+                continue;
+            }
             for range in ranges.iter().filter(|range| !self.shards.can_give(layout, id, range)) {
                 if is_direct {
                     needs.add(id, range.clone());
@@ -209,12 +220,13 @@ impl Window {
     /// Ask parts for what is needed; the numbers of the fetches.
     fn ask(&mut self, needs: &ShardRanges) -> Range<usize> {
         let first = self.fetches.len();
-        for (part, asks) in self.asks_by_part(needs).into_iter().enumerate() {
-            if !asks.is_empty() {
-                let number = self.fetches.len();
-                let fetch = PartFetch::start(&self.object, part as u32, asks, number, &self.sender);
-                self.fetches.push(fetch);
-            }
+        let all = self.asks_by_part(needs);
+        let parts = all.iter().filter(|asks| !asks.is_empty()).count() as u32;
+        let most_streams = (self.most_streams / parts.max(1)).max(1);
+        for (part, asks) in (0..).zip(all).filter(|(_, asks)| !asks.is_empty()) {
+            let number = self.fetches.len();
+            let what = PartAsks { part, asks, most_streams };
+            self.fetches.push(PartFetch::start(&self.object, what, number, &self.sender));
         }
         first..self.fetches.len()
     }
@@ -388,7 +400,7 @@ impl Window {
     fn keep(&mut self, number: usize) {
         let mut bad = Vec::new();
         let fetch = &self.fetches[number];
-        for ask in &fetch.asks {
+        for ask in &fetch.what.asks {
             if self.shards.get(ask.id, &ask.in_shard).is_some() {
                 continue;
             }

@@ -76,7 +76,7 @@ impl<'a> Trials<'a> {
 
     /// Try these windows, a request for each, on each number of streams. Returns their load.
     pub fn add(&mut self, reach: Reach, at: Break) -> Load {
-        let load = Load::of(&windows(self.ranges, reach, at));
+        let load = Load::of_windows(self.ranges, reach, at);
         self.add_load(load, WindowTrial { reach, at, ranges_per_request: 1 });
         load
     }
@@ -100,11 +100,17 @@ impl<'a> Trials<'a> {
         let most_streams =
             if self.costs.busy.is_idle() { self.costs.streams } else { MOST_STREAMS };
         for &gap_bytes in lengths {
-            let whole = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
+            let whole = Load::of_windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at);
+            let mut largest = u64::MAX;
             for pieces in piece_counts(most_streams, self.spans.len()) {
                 let cap_bytes = whole.bytes.div_ceil(pieces).min(self.caps.request_bytes);
+                // A cap that no window reaches changes nothing.
+                if segments.len() > FEW_GAPS + 1 && largest <= cap_bytes {
+                    continue;
+                }
                 let reach = even_out(segments, Reach { gap_bytes, cap_bytes }, at);
                 let load = self.add(reach, at);
+                largest = load.largest;
                 // Smaller ones split what needs no splitting.
                 if load.largest <= base.largest.div_ceil(4 * u64::from(self.costs.streams)) {
                     break;
@@ -155,7 +161,7 @@ impl<'a> Trials<'a> {
         let most = (multiplex.bytes_per_s * FLIGHT_S) as u64;
         for gap_bytes in gaps.worth_multiplexing(lengths.to_vec(), self.costs, multiplex) {
             let reach = Reach { gap_bytes, cap_bytes: self.caps.request_bytes };
-            let load = Load { multiplexed: true, ..Load::of(&windows(self.ranges, reach, at)) };
+            let load = Load { multiplexed: true, ..Load::of_windows(self.ranges, reach, at) };
             let windows = WindowTrial { reach, at, ranges_per_request: 1 };
             for &streams in &flights {
                 if load.largest <= most / u64::from(streams) {
@@ -236,7 +242,7 @@ fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -
     let even = if segments.len() <= FEW_GAPS + 1 { u64::MAX } else { EVEN };
     while enough - too_small > 1 + enough / even {
         let middle = too_small + (enough - too_small) / 2;
-        if windows(segments, with(middle), at).len() > most {
+        if Load::of_windows(segments, with(middle), at).requests > most as u64 {
             too_small = middle;
         } else {
             enough = middle;

@@ -106,7 +106,7 @@ impl RequestTarget {
         client: &Client,
         size: Option<u64>,
     ) -> Result<(u64, Validators, Bytes), StoreError> {
-        let most = self.store.costs.first_bytes();
+        let most = self.first_bytes.max(1);
         let most = size.map_or(most, |size| most.min(size.max(1)));
         let attempt = FirstAttempt { target: self, client, most, byte_count: 0 };
         self.read(&Scope::current(), attempt).await.0

@@ -60,6 +60,15 @@ impl RemoteObject {
         Some(RemoteObject::new(target, version, validators, Bytes::new(), is_dated))
     }
 
+    /// An object of a size, without a request: reads check only that. `None` if hidden words may make it
+    /// another object.
+    pub(super) fn assume_size(target: RequestTarget, size: u64) -> Option<RemoteObject> {
+        let version = Version { size, tag: "unversioned".into() };
+        let object =
+            |target| RemoteObject::new(target, version, Validators::default(), Bytes::new(), false);
+        (!target.is_hiding()).then(|| object(target))
+    }
+
     fn new(
         target: RequestTarget,
         version: Version,
@@ -180,20 +189,31 @@ impl Source for RemoteObject {
         net.runtime.spawn(async move {
             let _reader = reader;
             let answers = answers(&inner, net, ranges, way, &scope);
-            let mut pieces = bytes_of(answers, &inner, net, way.streams, &scope);
+            let mut rounds = bytes_of(answers, &inner, net, way.streams, &scope);
             // The caller may have enough: the requests in flight then end with this task.
-            while let Some(piece) = pieces.next().await {
-                let is_last = piece.is_err();
-                if sender.send(piece).await.is_err() || is_last {
+            while let Some(mut pieces) = rounds.next().await {
+                let error = pieces.iter().position(Result::is_err);
+                error.into_iter().for_each(|at| pieces.truncate(at + 1));
+                if sender.send(pieces).await.is_err() || error.is_some() {
                     break;
                 }
             }
         });
         let interrupt = Interrupt::current();
         let url = self.inner.target.url.clone();
+        // What one answer brought is handed over at once: a wake-up for each row of a cut takes longer
+        // than the rest of its work.
+        let mut pieces = Vec::new().into_iter();
         Box::new(std::iter::from_fn(move || {
-            let piece = net.runtime.block_on(interrupt.unless_set(receiver.recv()));
-            piece.unwrap_or_else(|| Some(Err(StoreError::Interrupted { url: url.clone() })))
+            loop {
+                if let Some(piece) = pieces.next() {
+                    return Some(piece);
+                }
+                match net.runtime.block_on(interrupt.unless_set(receiver.recv())) {
+                    Some(next) => pieces = next?.into_iter(),
+                    None => return Some(Err(StoreError::Interrupted { url: url.clone() })),
+                }
+            }
         }))
     }
 
@@ -282,22 +302,24 @@ fn answers(
     stream::iter(fetches).buffered(streams.max(1) as usize).right_stream()
 }
 
-/// The bytes of the pieces. If the version of the object is a date, that is checked first: what waits
-/// for it keeps no other request from being sent.
+/// The bytes of the pieces, by answer. If the version of the object is a date, that is checked first:
+/// what waits for it keeps no other request from being sent.
 fn bytes_of(
     answers: impl Stream<Item = Vec<Result<Piece, StoreError>>>,
     object: &ObjectReader,
     net: &'static Net,
     streams: u32,
     scope: &Scope,
-) -> impl Stream<Item = Result<Bytes, StoreError>> {
+) -> impl Stream<Item = Vec<Result<Bytes, StoreError>>> {
     if object.is_dated {
         let check = move |answers: Vec<Vec<_>>| {
             object.check_version(&net.client, scope, answers.into_iter().flatten().collect())
         };
         let rounds = answers.chunks(round(streams) as usize).map(check);
-        return rounds.buffered(2).flat_map(stream::iter).left_stream();
+        return rounds.buffered(2).left_stream();
     }
-    let bytes = |piece: Result<Piece, StoreError>| piece.map(|(bytes, _)| bytes);
-    answers.flat_map(stream::iter).map(bytes).right_stream()
+    let bytes = |pieces: Vec<Result<Piece, StoreError>>| {
+        pieces.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
+    };
+    answers.map(bytes).right_stream()
 }

@@ -46,6 +46,8 @@ pub(super) struct RequestTarget {
     /// Who reads it, to the ledger of its store.
     pub(super) group: ReaderGroup,
     pub(super) stall: StallLimits,
+    /// Bytes that opening asks for.
+    pub(super) first_bytes: u64,
     /// Traffic since the last call.
     pub(super) bytes: AtomicU64,
     pub(super) requests: AtomicU64,
@@ -75,6 +77,7 @@ impl RequestTarget {
         let store_label = if store.name.is_empty() { &store_key } else { &store.name };
         let about = request_events::about(qualified_name.unwrap_or(&url), store_label);
         let identity = identity(&store, &*endpoint, &secrets);
+        let first_bytes = store.costs.first_bytes();
         RequestTarget {
             store,
             is_dav,
@@ -89,6 +92,7 @@ impl RequestTarget {
             limiter,
             group: ReaderGroup::current(),
             stall,
+            first_bytes,
             bytes,
             requests,
         }

@@ -130,12 +130,31 @@ impl Store for BucketStore {
         Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
     }
 
+    fn open_for(
+        &self,
+        object: ObjectName<'_>,
+        first_bytes: u64,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        let mut target = self.target(object)?;
+        target.first_bytes = first_bytes;
+        Ok(Arc::new(RemoteObject::open(target)?))
+    }
+
     fn assume(
         &self,
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         let result = RemoteObject::assume(self.target(object)?, version);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn assume_size(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let result = RemoteObject::assume_size(self.target(object)?, size);
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
