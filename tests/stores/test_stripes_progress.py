@@ -82,7 +82,8 @@ def test_a_repair_is_seen_while_it_runs(
     with paused_after_one(monkeypatch, repair) as work:
         assert (work.kind, work.place, work.is_running) == ("repair", "wide", True)
         assert (work.objects, work.done, work.failed) == (OBJECTS, 1, 0)
-        assert (work.written_bytes or 0) > 12_000
+        # Its shortest part; which one is on the first server depends on the name.
+        assert (work.written_bytes or 0) >= 9_216
         assert work.total_bytes == OBJECTS * 25_600
         assert 25_600 <= (work.done_bytes or 0) <= work.total_bytes
         assert work.bytes_per_s is not None and work.left_s is not None
