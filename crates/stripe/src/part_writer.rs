@@ -56,9 +56,15 @@ impl PartWriter {
         self.sender.is_some()
     }
 
+    /// Say that no more blocks follow. Of several parts, all are told before one is waited for: each
+    /// sends its last bytes then.
+    pub(crate) fn end(&mut self) {
+        self.sender = None;
+    }
+
     /// Wait until all of it is written and checked; the version that its server gave it.
     pub(crate) fn finish(mut self) -> Result<Version, Failure> {
-        self.sender = None;
+        self.end();
         let thread = self.thread.take().expect("a part is finished once");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -67,7 +73,7 @@ impl PartWriter {
 impl Drop for PartWriter {
     fn drop(&mut self) {
         // Too few bytes: what was written is thrown away.
-        self.sender = None;
+        self.end();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }

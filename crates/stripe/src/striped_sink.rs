@@ -152,6 +152,7 @@ impl StripedSink {
     /// Wait for all parts; those that failed are `None`.
     fn finish_parts(&mut self) -> Result<Vec<Option<Version>>, Failure> {
         let (layout, minimum) = (self.layout, needed_parts(self.layout));
+        self.parts.iter_mut().for_each(PartWriter::end);
         let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
         let good = results.iter().filter(|result| result.is_ok()).count();
         let (mut failures, mut retry, mut is_full) = (Vec::new(), None, false);
@@ -351,6 +352,7 @@ impl Sink for StripedSink {
 
 impl Drop for StripedSink {
     fn drop(&mut self) {
+        self.parts.iter_mut().for_each(PartWriter::end);
         self.parts.clear();
         if !self.is_named {
             let paths: Vec<String> =
