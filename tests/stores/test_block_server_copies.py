@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.trace.ulm import CodedColumn
 from tests.support.block_servers import BlockServer, block_server
 from tests.support.fits_frames import Runner
 
@@ -212,9 +213,9 @@ def test_parts_are_copied_by_their_servers(lab: list[Path], tmp_path: Path, run:
     assert (report.copied, report.by_servers, report.detours) == (1, 1, {})
     assert report.bytes == len(CONTENT)
     events = swathe.trace.read(str(trace))
-    methods = [
-        events.fields["METHOD"].words[code] for code in events.fields["METHOD"].codes if code >= 0
-    ]
+    column = events.fields["METHOD"]
+    assert isinstance(column, CodedColumn)
+    methods = [column.words[code] for code in column.codes if code >= 0]
     assert methods.count("COPY") >= SERVERS
     assert "PUT" in methods  # the records
     run("get", "wide:deep/b", tmp_path / "b")
