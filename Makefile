@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 EXTRAS := dev,portal
 PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
 PARALLEL := -n $$(($$(nproc) * 3 / 2)) --dist loadfile
+# Those that need no servers are smaller, and many of them wait.
+QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \
@@ -17,17 +19,16 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
-# What a contributor runs. A file of tests runs in one process, three files at once on two cores, since
-# many tests wait. A machine
-# that others use as well can stop any process for seconds: a test that fails is tried once more, and
-# the summary names it.
+# What a contributor runs. A file of tests runs in one process, four files at once on two cores, since
+# many tests wait. A machine that others use as well can stop any process for seconds: a test that
+# fails is tried once more, and the summary names it.
 test: test-rust test-python
 
 test-rust:
-	cargo test --release --workspace --quiet
+	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
 
 test-python: $(VENV)/built
-	$(PYTEST) -m "not more and not long" $(PARALLEL) $(ARGS)
+	$(PYTEST) -m "not more and not long" $(QUICK) $(ARGS)
 
 # The rest: real servers, browsers, databases, batch systems and kills; then, alone, what asserts
 # times; then a little fuzzing.

@@ -33,7 +33,7 @@ LEAST = {
     "startup": (),
     "striped": tuple(
         word
-        for part in ("links", "local", "cuts", "tuning", "repair", "peers")
+        for part in ("links", "write", "local", "cuts", "tuning", "repair", "peers")
         for word in ("--only", part)
     ),
     "switch_interval": (),
@@ -48,7 +48,7 @@ BEHIND_LINKS = {
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {
     "link_windows", "portal_plain", "records", "remote_peers", "stripe_cuts", "stripe_lab",
-    "stripe_peers", "stripe_repair", "subject",
+    "stripe_peers", "stripe_repair", "stripe_systems", "subject",
 }  # fmt: skip
 """What the others use."""
 

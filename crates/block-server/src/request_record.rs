@@ -133,7 +133,7 @@ impl RequestRecord {
         self.receive_ns.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Count what a disk did while bytes of the body were waited for.
+    /// Count work of disks that ran beside other waits of the request.
     pub(crate) fn count_aside(&self, time: Duration) {
         self.aside_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }

@@ -34,9 +34,9 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    /// That of `good` answers and `bad` ones, where `minimum` of either decide.
-    pub(crate) fn of(good: usize, bad: usize, minimum: usize) -> Standing {
-        match (good >= minimum, bad >= minimum) {
+    /// That of `good` answers and `bad` ones of `count` servers, where `minimum` good ones are needed.
+    pub(crate) fn of(good: usize, bad: usize, minimum: usize, count: usize) -> Standing {
+        match (good >= minimum, bad + minimum > count) {
             (true, _) => Standing::Enough,
             (false, true) => Standing::Hopeless,
             (false, false) => Standing::Open,
@@ -149,7 +149,7 @@ impl<T: Send + 'static> Question<T> {
                 limit = Some(Instant::now() + least.max(PATIENCE * began.elapsed()));
             }
             if !self.take_until(limit) {
-                self.late_servers().for_each(|(server, _)| server.note_failure());
+                self.late_servers().for_each(|(server, _)| server.note_late());
                 if grace.ends {
                     self.inner.set();
                 }
@@ -202,10 +202,13 @@ mod tests {
 
     #[test]
     fn failures_can_be_too_many() {
-        let standing = |good, bad| Standing::of(good, bad, 3);
-        assert_eq!(standing(2, 2), Standing::Open);
-        assert_eq!(standing(3, 2), Standing::Enough);
-        assert_eq!(standing(0, 3), Standing::Hopeless);
-        assert_eq!(standing(2, 3), Standing::Hopeless);
+        let of_five = |good, bad| Standing::of(good, bad, 3, 5);
+        assert_eq!(of_five(2, 2), Standing::Open);
+        assert_eq!(of_five(3, 2), Standing::Enough);
+        assert_eq!(of_five(0, 3), Standing::Hopeless);
+        assert_eq!(of_five(2, 3), Standing::Hopeless);
+        let of_four = |good, bad| Standing::of(good, bad, 3, 4);
+        assert_eq!(of_four(2, 1), Standing::Open);
+        assert_eq!(of_four(0, 2), Standing::Hopeless);
     }
 }

@@ -66,7 +66,7 @@ impl ListedObjects {
         let standing = |results: &[Option<Result<(), StoreError>>]| {
             let good = results.iter().flatten().filter(|result| result.is_ok()).count();
             let bad = results.iter().flatten().filter(|result| result.is_err()).count();
-            Standing::of(good, bad, majority(count))
+            Standing::of(good, bad, majority(count), count)
         };
         let results = ask_enough(&with_numbers(servers), count, GRACE, standing, work);
         let mut absences = Vec::new();

@@ -27,8 +27,8 @@ pub(crate) trait Living: Sync {
     fn silence_error(&self) -> StoreError;
 }
 
-/// Do work that tells each progress; it is interrupted when there is none and the server does not
-/// answer. The error that it does not, or the result.
+/// Do work that reports its progress. If it reports none for a while, and the server does not answer a
+/// question, it is interrupted, and the error says so.
 pub(crate) fn while_alive<T>(
     server: &impl Living,
     work: impl FnOnce(&dyn Fn()) -> T,

@@ -19,6 +19,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A record begins with this line.
 const MAGIC: &[u8] = b"swathe-stripe 1\n";
+/// One whose rows do not begin at the first part begins with this: older programs refuse it.
+const SHIFT_MAGIC: &[u8] = b"swathe-stripe 2\n";
 /// Longest header.
 pub(crate) const HEADER_BYTES: usize = 256 << 10;
 /// Checksums of a group.
@@ -117,7 +119,8 @@ impl Header {
         if is_odd(header.len() as u64) != self.is_removed {
             header.push(b' ');
         }
-        let mut record = MAGIC.to_vec();
+        let magic = if self.layout.first_part > 0 { SHIFT_MAGIC } else { MAGIC };
+        let mut record = magic.to_vec();
         record.extend((header.len() as u32).to_le_bytes());
         record.extend(&header);
         record.extend(crc32fast::hash(&header).to_le_bytes());
@@ -135,13 +138,14 @@ impl Header {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Result<(Header, u64), usize>, RecordError> {
         let prefix = MAGIC.len() + 4;
         let Some((start, rest)) = bytes.split_at_checked(prefix) else {
-            return match MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]) {
+            let first = &bytes[..bytes.len().min(MAGIC.len())];
+            return match MAGIC.starts_with(first) || SHIFT_MAGIC.starts_with(first) {
                 true => Ok(Err(prefix)),
                 false => wrong("its first line", format!("{:?}", String::from_utf8_lossy(bytes))),
             };
         };
         let (magic, length) = start.split_at(MAGIC.len());
-        if magic != MAGIC {
+        if magic != MAGIC && magic != SHIFT_MAGIC {
             return wrong(
                 format!("{:?}", String::from_utf8_lossy(MAGIC)),
                 format!("{:?}", String::from_utf8_lossy(magic)),
@@ -159,6 +163,11 @@ impl Header {
             return wrong(format!("a header of CRC-32 {expected:08x}"), format!("{found:08x}"));
         }
         match serde_json::from_slice::<Header>(header) {
+            // Nobody writes it: a program that knows no shift would read other bytes.
+            Ok(header) if (header.layout.first_part > 0) != (magic == SHIFT_MAGIC) => {
+                let name = String::from_utf8_lossy(magic);
+                wrong(format!("a header of {name:?}"), header.layout.first_part)
+            }
             Ok(header) => Ok(Ok((header.check()?, (prefix + length + 4) as u64))),
             Err(error) => wrong("a header of this version", error),
         }
@@ -321,6 +330,21 @@ mod tests {
         assert!(Header::decode(b"SIMPLE  =").is_err());
     }
 
+    #[test]
+    fn programs_that_know_no_shift_of_parts_refuse_it() {
+        let plain = header(9);
+        let layout = Layout { first_part: 1, ..plain.layout };
+        for (layout, line) in [(plain.layout, MAGIC), (layout, SHIFT_MAGIC)] {
+            let header = Header { layout, ..plain.clone() };
+            let mut record = header.encode(&[]);
+            assert!(record.starts_with(line));
+            assert_eq!(Header::decode(&record).unwrap().unwrap().0, header);
+            let other = if line == MAGIC { SHIFT_MAGIC } else { MAGIC };
+            record[..line.len()].copy_from_slice(other);
+            assert!(Header::decode(&record).unwrap_err().to_string().contains("a header of"));
+        }
+    }
+
     proptest! {
         #[test]
         fn a_flipped_bit_is_noticed(at in 0usize..10_000, bit in 0u8..8) {
@@ -342,6 +366,7 @@ mod tests {
         fn no_bytes_panic(bytes: Vec<u8>) {
             let _ = Header::decode(&bytes);
             let _ = Header::decode(&[MAGIC, &bytes].concat());
+            let _ = Header::decode(&[SHIFT_MAGIC, &bytes].concat());
             let _ = decode_group(&bytes);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct RepairProgress {
     done_bytes: AtomicU64,
-    total: AtomicU64,
+    total_bytes: AtomicU64,
     write_bytes: AtomicU64,
 }
 
@@ -15,7 +15,7 @@ impl RepairProgress {
     pub fn counts(&self) -> (u64, u64) {
         // In this order: no more are done than there are.
         let done_bytes = self.done_bytes.load(Ordering::Acquire);
-        (done_bytes, self.total.load(Ordering::Acquire).max(done_bytes))
+        (done_bytes, self.total_bytes.load(Ordering::Acquire).max(done_bytes))
     }
 
     /// Bytes that were written.
@@ -25,7 +25,7 @@ impl RepairProgress {
 
     /// Expect so many bytes more to be read or written.
     pub(crate) fn expect(&self, bytes: u64) {
-        self.total.fetch_add(bytes, Ordering::Release);
+        self.total_bytes.fetch_add(bytes, Ordering::Release);
     }
 
     /// Expect to read a part.

@@ -18,12 +18,12 @@ use swathe_store_api::{
 };
 
 /// A server that failed is left out where others are enough, and asked again after this time.
-const SILENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(5);
 /// How long a server may say nothing before it counts as one that gives no answer,
 const ANSWER_LIMIT: Duration = Duration::from_secs(8);
 /// and one that failed when it was last asked.
 const FAILED_ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// The same of one that does nothing while it is written to.
+/// How long one that failed before may take to answer while it is written to.
 const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a folder of a server is there once it was seen.
 const FOLDER_MEMORY: Duration = Duration::from_secs(5);
@@ -50,6 +50,8 @@ pub(crate) struct Server {
 #[derive(Debug, Default)]
 struct Health {
     failed_at: Option<Instant>,
+    /// Whether all that is known is that a reader did not wait for it.
+    is_late: bool,
     /// Whether it is being asked again.
     is_asked: bool,
     /// A file that it was asked for.
@@ -260,16 +262,23 @@ impl Server {
         let source = self.open(path)?;
         let mut copy = vec![0; source.len().min(bytes.len() as u64) as usize];
         source.read_exact_at(0, &mut copy)?;
-        let is_other = || {
-            matches!(Header::decode(&copy), Ok(Ok((header, _)))
-            if !matches!(Header::decode(bytes), Ok(Ok((ours, _))) if ours.generation == header.generation))
-        };
-        if copy == bytes[..] || is_other() {
+        if copy == bytes[..] {
             return Ok(());
         }
+        let generation_of = |bytes: &[u8]| match Header::decode(bytes) {
+            Ok(Ok((header, _))) => Some(header.generation),
+            _ => None,
+        };
+        let (ours, theirs) = (generation_of(bytes), generation_of(&copy));
+        // Another writer was here since. If it was late, its record does not count.
+        let retry = match theirs.cmp(&ours) {
+            std::cmp::Ordering::Greater => return Ok(()),
+            std::cmp::Ordering::Less if theirs.is_some() => Retry::Passing,
+            _ => Retry::Never,
+        };
         let url = source.url().to_string();
         let (expected, found) = ("the record that was written".into(), "other bytes".into());
-        Err(StoreError::Differs { url, expected, found }.into())
+        Err(Failure { error: StoreError::Differs { url, expected, found }, retry })
     }
 
     /// Remove a file, if it exists.
@@ -397,7 +406,7 @@ impl Server {
     pub(crate) fn is_silent(self: &Arc<Server>) -> bool {
         let mut health = self.lock();
         let Some(failed_at) = health.failed_at else { return false };
-        if failed_at.elapsed() > SILENCE && !health.is_asked {
+        if failed_at.elapsed() > PAUSE && !health.is_asked {
             let (server, path) = (self.clone(), health.path.clone());
             let again = std::thread::Builder::new().name("swathe-server".into()).spawn(move || {
                 drop(catch_unwind(AssertUnwindSafe(|| server.open(&path))));
@@ -413,20 +422,28 @@ impl Server {
         self.lock().failed_at.is_some()
     }
 
-    /// Remember that it failed, or was too late.
+    /// Remember that it failed.
     pub(crate) fn note_failure(&self) {
-        self.lock().failed_at = Some(Instant::now());
+        let mut health = self.lock();
+        (health.failed_at, health.is_late) = (Some(Instant::now()), false);
+    }
+
+    /// Remember that it was later than a reader waits.
+    pub(crate) fn note_late(&self) {
+        let mut health = self.lock();
+        health.is_late |= health.failed_at.is_none();
+        health.failed_at = Some(Instant::now());
     }
 
     fn learn<T>(&self, path: &str, result: &Result<T, StoreError>) {
         let mut health = self.lock();
         match result {
             Err(StoreError::Network { .. }) => {
-                health.failed_at = Some(Instant::now());
+                (health.failed_at, health.is_late) = (Some(Instant::now()), false);
                 health.path = path.to_string();
             }
             Err(StoreError::Interrupted { .. }) => {}
-            _ => health.failed_at = None,
+            _ => (health.failed_at, health.is_late) = (None, false),
         }
     }
 }
@@ -438,11 +455,12 @@ impl Living for Server {
     }
 
     fn has_failed(&self) -> bool {
-        Server::has_failed(self)
+        let health = self.lock();
+        health.failed_at.is_some() && !health.is_late
     }
 
     fn is_alive(&self) -> bool {
-        let limit = if self.has_failed() { FAILED_WRITE_LIMIT } else { ANSWER_LIMIT };
+        let limit = if Living::has_failed(self) { FAILED_WRITE_LIMIT } else { ANSWER_LIMIT };
         !matches!(self.has_folder_within(limit), Err(StoreError::Network { .. }))
     }
 

@@ -4,7 +4,7 @@
 use crate::object::Object;
 use crate::record::{Header, decode_group};
 use crate::records::sound_bytes;
-use crate::server::Server;
+use crate::server::{NO_ANSWER, Server};
 use crate::striped_sink::StripedSink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,9 +98,6 @@ fn copy_part(
     to: &str,
     progress: &(dyn Fn(u64) -> bool + Sync),
 ) -> Result<Version, CopyRefusal> {
-    if server.store().is_local() {
-        return Err(CopyRefusal::Unable("a folder of this machine".into()));
-    }
     let source = server.open(from).map_err(CopyRefusal::from)?;
     let names = [from, to].map(|path| format!("{}{path}", server.name));
     let copy = copy_within_server(server.stores(), [&names[0], &names[1]], &*source, progress)?;
@@ -138,6 +135,12 @@ pub(crate) fn refusal(object: &Object, servers: &[Arc<Server>], parity: u32) -> 
             "its parts are not on the servers that the store has now; see: swathe stripe rebalance"
                 .into(),
         );
+    }
+    if let Some(server) = servers.iter().find(|server| server.store().is_local()) {
+        return Some(format!("{}: a folder of this machine", server.name));
+    }
+    if let Some(server) = servers.iter().find(|server| server.has_failed()) {
+        return Some(format!("{}: {NO_ANSWER}", server.name));
     }
     let absent = header.parts.iter().find(|part| part.version.is_none())?;
     Some(format!("its part on {} is missing; see: swathe stripe repair", absent.server))

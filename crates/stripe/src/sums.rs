@@ -17,7 +17,7 @@ pub(crate) struct Sums {
     /// Those that were read to open the object,
     records: Vec<Record>,
     /// and the same of all servers, if these are damaged.
-    all_records: OnceLock<Vec<Record>>,
+    all_records: OnceLock<Arc<[Record]>>,
     servers: Vec<Arc<Server>>,
     groups: Mutex<HashMap<u64, Arc<Vec<u32>>>>,
 }
@@ -30,11 +30,19 @@ impl Sums {
         Sums { records, all_records: OnceLock::new(), servers, groups: Mutex::default() }
     }
 
-    fn all_records(&self, header: &Header) -> &[Record] {
-        self.all_records.get_or_init(|| {
-            let records = Records::read(&self.servers, &header.path, true);
-            records.records().filter(|record| record.header == *header).cloned().collect()
-        })
+    fn all_records(&self, header: &Header) -> Arc<[Record]> {
+        if let Some(records) = self.all_records.get() {
+            return records.clone();
+        }
+        let records = Records::read(&self.servers, &header.path, true);
+        let is_all = records.silent(&self.servers).is_empty();
+        let records = records.records().filter(|record| record.header == *header).cloned();
+        let records: Arc<[Record]> = records.collect();
+        if is_all {
+            // Servers that said nothing may say more when they are asked again.
+            self.all_records.get_or_init(|| records.clone());
+        }
+        records
     }
 
     /// The first block of a part's bytes from `start` that is not what was written.
@@ -68,8 +76,8 @@ impl Sums {
         }
         let mut last = None;
         // The others are asked only if these are damaged.
-        let others = std::iter::once_with(|| self.all_records(header)).flatten();
-        for record in self.records.iter().chain(others) {
+        let others = std::iter::once_with(|| self.all_records(header).to_vec()).flatten();
+        for record in self.records.iter().cloned().chain(others) {
             match record.group(number) {
                 Ok(sums) => {
                     let sums = Arc::new(sums);

@@ -6,13 +6,39 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use swathe_plan::{Costs, Curve, Way};
 use swathe_store_api::{
     Interrupt, ListItem, ListOptions, Listing, ObjectName, PartSums, Pieces, RequestTiming, Sink,
     Source, Store, StoreError, StoreSettings, Version,
 };
+
+/// What each of several threads waits at until all are there.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    needed: usize,
+    arrivals: Mutex<usize>,
+    change: Condvar,
+    /// Whether one waited in vain.
+    pub(crate) is_missed: AtomicBool,
+}
+
+impl Gate {
+    pub(crate) fn new(needed: usize) -> Arc<Gate> {
+        let (arrivals, change) = (Mutex::new(0), Condvar::new());
+        Arc::new(Gate { needed, arrivals, change, is_missed: AtomicBool::new(false) })
+    }
+
+    fn wait(&self) {
+        let mut arrivals = self.arrivals.lock().expect("no panic");
+        *arrivals += 1;
+        self.change.notify_all();
+        let limit = Duration::from_secs(30);
+        let wait = self.change.wait_timeout_while(arrivals, limit, |count| *count < self.needed);
+        self.is_missed.fetch_or(wait.expect("no panic").1.timed_out(), Ordering::Relaxed);
+    }
+}
 
 /// How a server behaves.
 #[derive(Debug, Default)]
@@ -23,10 +49,12 @@ pub(crate) struct Behaviour {
     pub(crate) is_hanging: AtomicBool,
     /// Nothing can be written to it.
     pub(crate) is_full: AtomicBool,
-    /// Each read takes so long.
+    /// Each opening takes so long,
+    pub(crate) open_delay_ms: AtomicU64,
+    /// and each read.
     pub(crate) delay_ms: AtomicU64,
     /// Each of its exact reads waits for others.
-    pub(crate) gate: Mutex<Option<Arc<Barrier>>>,
+    pub(crate) gate: Mutex<Option<Arc<Gate>>>,
     /// Bytes read.
     pub(crate) read_bytes: AtomicU64,
     /// Objects opened.
@@ -85,6 +113,8 @@ impl Store for FlakyStore {
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
         self.check(object.url)?;
         self.behaviour.opens.fetch_add(1, Ordering::Relaxed);
+        let delay_ms = self.behaviour.open_delay_ms.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(delay_ms));
         let inner = self.inner.open(object)?;
         let costs = self.settings().costs.clone();
         Ok(Arc::new(FlakySource {

@@ -445,8 +445,8 @@ fn record_reports(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{TestStripe, bytes_of};
-    use std::sync::Barrier;
+    use crate::testing::{Gate, TestStripe, bytes_of};
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn records_are_read_side_by_side() {
@@ -455,11 +455,12 @@ mod tests {
         let upkeep = Upkeep(stripe.store.clone());
         let (object, records) = upkeep.open(&TestStripe::url("a")).expect("opened");
         // Each read waits until all servers are read from.
-        let gate = Arc::new(Barrier::new(3));
+        let gate = Gate::new(3);
         for behaviour in &stripe.behaviours {
             *behaviour.gate.lock().expect("no panic") = Some(gate.clone());
         }
         let reports = record_reports(upkeep.servers(), &records, &object, true);
+        assert!(!gate.is_missed.load(Ordering::Relaxed));
         assert!(reports.iter().all(|report| report.state == PieceState::Whole));
         assert!(records.records().all(|record| record.source.len() > record.head.len() as u64));
     }

@@ -1,7 +1,7 @@
 //! A condition on a request that changes a bucket: that its key is free, or has a version.
 //!
 //! The client of the requests adds it. A server that knows no such condition refuses it, and is asked
-//! without it, after a look at the key.
+//! without it: a write after another look at the key, a removal by the look that the condition is of.
 
 use super::Cloud;
 use crate::redact::percent_decode;
@@ -107,10 +107,15 @@ impl Condition {
     pub(super) async fn judge(&self, answer: &mut HttpResponse) -> bool {
         let status = answer.status();
         if status == StatusCode::BAD_REQUEST || status == StatusCode::NOT_IMPLEMENTED {
-            if !self.is_for_new || self.objects.head(&self.key).await.is_err() {
+            if !self.is_for_new {
                 return true;
             }
-            *answer.status_mut() = StatusCode::PRECONDITION_FAILED;
+            match self.objects.head(&self.key).await {
+                Err(object_store::Error::NotFound { .. }) => return true,
+                Ok(_) => *answer.status_mut() = StatusCode::PRECONDITION_FAILED,
+                // Whether the key is free is not known: the answer stays.
+                Err(_) => {}
+            }
         }
         let is_refused = matches!(
             answer.status(),

@@ -230,7 +230,18 @@ impl Store for BucketStore {
             Some(condition) => net.runtime.block_on(condition.during(delete)),
             None => net.runtime.block_on(delete),
         };
-        match condition.is_some_and(|condition| condition.is_refused()) && result.is_err() {
+        let Some(condition) = condition.filter(|_| result.is_err()) else {
+            return result.map_err(|error| bucket.error(url, error));
+        };
+        let is_gone = || {
+            let look = net.runtime.block_on(bucket.objects.head(&key));
+            matches!(look, Err(object_store::Error::NotFound { .. }))
+        };
+        if condition.is_repeated() && is_gone() {
+            // The answer to an earlier request was lost.
+            return Ok(());
+        }
+        match condition.is_refused() {
             true => Err(StoreError::Changed {
                 url: url.to_string(),
                 version: metadata.and_then(|metadata| metadata.e_tag).unwrap_or_default(),

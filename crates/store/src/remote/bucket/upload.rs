@@ -75,7 +75,7 @@ impl Upload {
         };
         // What Azure is told in a condition of its own, object_store adds to whole objects only.
         let is_azure = self.bucket.cloud == Cloud::Azure;
-        if !replaces && is_azure && self.parts.is_some() && self.present_tag().is_some() {
+        if !replaces && is_azure && self.parts.is_some() && self.present_tag()?.is_some() {
             return Err(self.taken_error());
         }
         let mode = if !replaces && is_azure { PutMode::Create } else { PutMode::Overwrite };
@@ -95,7 +95,8 @@ impl Upload {
         if let Err(error) = result {
             let is_refused = matches!(error, object_store::Error::AlreadyExists { .. })
                 || condition.as_ref().is_some_and(|condition| condition.is_refused());
-            match self.present_tag().filter(|_| is_refused) {
+            let present = if is_refused { self.present_tag().ok().flatten() } else { None };
+            match present {
                 // The answer to an earlier request was lost.
                 Some(now)
                     if condition.is_some_and(|condition| condition.is_repeated())
@@ -108,10 +109,13 @@ impl Upload {
         Ok(())
     }
 
-    /// The ETag of the object that has the name now.
-    fn present_tag(&self) -> Option<String> {
-        let look = block_on(&self.url, self.bucket.objects.head(&self.key)).ok()?.ok()?;
-        Some(look.e_tag.unwrap_or_default())
+    /// The ETag of the object that has the name now; `None` if there is none.
+    fn present_tag(&self) -> Result<Option<String>, StoreError> {
+        match block_on(&self.url, self.bucket.objects.head(&self.key))? {
+            Ok(metadata) => Ok(Some(metadata.e_tag.unwrap_or_default())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.bucket.error(&self.url, error)),
+        }
     }
 
     fn taken_error(&self) -> StoreError {
