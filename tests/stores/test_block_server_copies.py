@@ -269,3 +269,29 @@ def test_a_damaged_part_is_not_copied(lab: list[Path], tmp_path: Path, run: Runn
     report = swathe.stores.copy_objects("wide:a", "wide:b", progress=False)
     assert (report.copied, report.by_servers) == (1, 0)
     assert swathe.stores.check_stripes("wide:b", deep=True, progress=False).is_whole
+
+
+@pytest.mark.parametrize("count", [1, SERVERS - 1])
+def test_what_took_the_place_of_a_part_is_not_copied(
+    lab: list[Path], tmp_path: Path, run: Runner, count: int
+) -> None:
+    """Its server has checksums of the other bytes, so only the record tells."""
+    (tmp_path / "b").write_bytes(b"what may not be lost")
+    run("put", tmp_path / "b", "wide:b")
+    roots = {store.name: store.root for store in swathe.stores.list()}
+    for number in range(count):
+        (part,) = lab[number].glob("a.stripe.*")
+        url = f"{roots[f'host{number}'].replace('dav', 'http', 1)}{part.name}"
+        with httpx.Client() as client:
+            other = bytes(len(client.get(url).content))
+            client.put(url, content=other).raise_for_status()
+    report = swathe.stores.copy_objects("wide:a", "wide:b", overwrite=True, progress=False)
+    run("get", "wide:b", tmp_path / "c")
+    if count == 1:
+        assert (report.copied, report.by_servers) == (1, 0)
+        assert any("expected CRC-32" in reason for reason in report.detours)
+        assert (tmp_path / "c").read_bytes() == CONTENT
+    else:
+        assert (report.copied, report.failed) == (0, 1)
+        assert (tmp_path / "c").read_bytes() == b"what may not be lost"
+    assert swathe.stores.check_stripes("wide:b", deep=True, progress=False).is_whole

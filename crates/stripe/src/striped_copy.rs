@@ -1,6 +1,7 @@
 //! Copies of objects within a striped store: the server of each part copies it, then the record is
 //! written.
 
+use crate::liveness::while_alive;
 use crate::object::Object;
 use crate::record::{Header, decode_group};
 use crate::records::sound_bytes;
@@ -45,6 +46,8 @@ pub(crate) fn copy_parts(
     let names = (0..sink.places().len()).map(|part| (object.parts[part].path(), part));
     let names: Vec<_> =
         names.map(|(from, part)| (from.to_string(), sink.part_path(part))).collect();
+    let sums = checksums(object)?;
+    let crcs = part_crcs(header, &sums);
     let all_bytes: u64 = (0..header.layout.parts()).map(|n| header.layout.part_bytes(n)).sum();
     let counts: Vec<AtomicU64> = names.iter().map(|_| AtomicU64::new(0)).collect();
     let (interrupt, scope) = (Interrupt::current(), Scope::current());
@@ -58,7 +61,7 @@ pub(crate) fn copy_parts(
         };
         interrupt.clone().enter();
         scope.clone().enter();
-        copy_part(&sink.places()[number], from, to, &progress)
+        copy_part(&sink.places()[number], from, to, crcs[number], &progress)
     };
     let results: Vec<Result<Version, CopyRefusal>> = thread::scope(|threads| {
         let running: Vec<_> =
@@ -84,21 +87,61 @@ pub(crate) fn copy_parts(
             }
         }
     }
-    let sums = checksums(object)?;
     sink.set_sums(header.crc32, sums);
     let result = sink.conclude(&versions, order.replaces);
     result.map_err(|failure| CopyRefusal::Failed(failure.error))?;
     Ok(Box::new(StripedCopy { url: url.to_string() }))
 }
 
-/// Have a server copy a file, and compare it; the version that it has.
+/// The CRC-32 of each part, from those of its blocks.
+fn part_crcs(header: &Header, sums: &[u32]) -> Vec<u32> {
+    let (layout, mut rest) = (header.layout, sums);
+    let mut crc_of = |part| {
+        let (own, others) = rest.split_at(layout.sums_in(part) as usize);
+        rest = others;
+        let mut left = layout.part_bytes(part);
+        let mut crc = crc32fast::Hasher::new();
+        for &sum in own {
+            let length = left.min(layout.sum_bytes);
+            crc.combine(&crc32fast::Hasher::new_with_initial_len(sum, length));
+            left -= length;
+        }
+        crc.finalize()
+    };
+    (0..layout.parts()).map(&mut crc_of).collect()
+}
+
+/// Have a server copy a file that has this CRC-32, and compare it; the version that it has.
 fn copy_part(
     server: &Arc<Server>,
     from: &str,
     to: &str,
+    crc: u32,
+    progress: &(dyn Fn(u64) -> bool + Sync),
+) -> Result<Version, CopyRefusal> {
+    while_alive(&**server, |_| copy_same(server, from, to, crc, progress))?
+}
+
+fn copy_same(
+    server: &Arc<Server>,
+    from: &str,
+    to: &str,
+    crc: u32,
     progress: &(dyn Fn(u64) -> bool + Sync),
 ) -> Result<Version, CopyRefusal> {
     let source = server.open(from).map_err(CopyRefusal::from)?;
+    // What is damaged would be copied so, with a checksum of the damage.
+    let expected = format!("{crc:08x}");
+    let sums = source.checksums().map_err(CopyRefusal::from)?;
+    match sums.iter().find(|sum| sum.algorithm == "crc32") {
+        None => return Err(CopyRefusal::Unable("it tells no CRC-32 of its part".into())),
+        Some(found) if !found.value.eq_ignore_ascii_case(&expected) => {
+            let found = &found.value;
+            let why = format!("its part: expected CRC-32 {expected}, found {found}");
+            return Err(CopyRefusal::Unable(why));
+        }
+        Some(_) => {}
+    }
     let names = [from, to].map(|path| format!("{}{path}", server.name));
     let copy = copy_within_server(server.stores(), [&names[0], &names[1]], &*source, progress)?;
     Ok(copy.version)
