@@ -278,10 +278,10 @@ def test_what_took_the_place_of_a_part_is_not_copied(
     """Its server has checksums of the other bytes, so only the record tells."""
     (tmp_path / "b").write_bytes(b"what may not be lost")
     run("put", tmp_path / "b", "wide:b")
-    roots = {store.name: store.root for store in swathe.stores.list()}
+    roots = {store.name: store.url for store in swathe.stores.list()}
     for number in range(count):
         (part,) = lab[number].glob("a.stripe.*")
-        url = f"{roots[f'host{number}'].replace('dav', 'http', 1)}{part.name}"
+        url = f"{roots[f'host{number}'].replace('dav', 'http', 1)}/{part.name}"
         with httpx.Client() as client:
             other = bytes(len(client.get(url).content))
             client.put(url, content=other).raise_for_status()

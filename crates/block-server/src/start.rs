@@ -123,12 +123,17 @@ fn known_members(identities: &Identities, forget: &[PathBuf]) -> BTreeMap<u64, M
     members
 }
 
-/// Refuse to give up a disk that there is not.
+/// Refuse to give up a disk that there is not, or that is there.
 fn check_disks_to_forget(folders: &[PathBuf], forget: &[PathBuf]) -> Result<(), StartError> {
     if forget.is_empty() {
         return Ok(());
     }
-    let members = known_members(&present_disks(folders, &[])?, &[]);
+    let present = present_disks(folders, &[])?;
+    if let Some((folder, _)) = present.values().find(|(folder, _)| forget.contains(folder)) {
+        let why = "expected a lost disk to give up, found it there, perhaps with objects";
+        return Err(fail(folder, why));
+    }
+    let members = known_members(&present, &[]);
     let paths: BTreeSet<&PathBuf> = members.values().map(|member| &member.path).collect();
     match forget.iter().find(|folder| !paths.contains(folder)) {
         None => Ok(()),
@@ -229,6 +234,17 @@ mod tests {
         assert_eq!(files(root.path()), before);
         let error = start(&[], &forget).unwrap_err();
         assert!(error.ends_with("its disks: none"), "{error}");
+    }
+
+    #[test]
+    fn a_disk_that_is_there_is_not_given_up() {
+        let (_root, paths) = folders(&["a", "b"]);
+        start(&paths, &[]).unwrap();
+        for folders in [&paths[..1], &paths[..]] {
+            let error = start(folders, &paths[1..]).unwrap_err();
+            assert!(error.contains("/b: expected a lost disk"), "{error}");
+        }
+        assert_eq!(start(&paths, &[]), list(&[("a", true), ("b", true)]));
     }
 
     #[test]

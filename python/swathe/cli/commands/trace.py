@@ -312,9 +312,9 @@ def _show(run_report: TraceReport) -> None:
 
 
 def _show_servers(run_report: TraceReport) -> None:
-    """Show the servers of striped reads, and what slows these."""
+    """Show the servers of striped objects, and what slows these."""
     if run_report.servers:
-        typer.echo("\nservers of striped reads (medians of requests)")
+        typer.echo("\nservers of striped objects (medians of requests)")
         rows = [
             (
                 each.server,
