@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import zlib
 from collections.abc import Iterator
@@ -190,15 +191,22 @@ def test_cp_within_a_server_moves_no_bytes(
 
 
 @pytest.fixture
-def lab(run: Runner, tmp_path: Path) -> Iterator[list[Path]]:
+def running() -> list[BlockServer]:
+    """The block servers of the lab, once they run."""
+    return []
+
+
+@pytest.fixture
+def lab(run: Runner, tmp_path: Path, running: list[BlockServer]) -> Iterator[list[Path]]:
     """Block servers under `wide:`, with an object `a`; their disks."""
     with ExitStack() as stack:
         disks = []
         for number in range(SERVERS):
             disks.append(tmp_path / f"host{number}")
             disks[-1].mkdir()
-            running = stack.enter_context(block_server(disks[-1]))
-            swathe.stores.add(f"host{number}", running.url.replace("http", "dav", 1) + "/")
+            running.append(stack.enter_context(block_server(disks[-1])))
+            url = running[-1].url.replace("http", "dav", 1)
+            swathe.stores.add(f"host{number}", f"{url}/")
         names = [f"host{number}" for number in range(SERVERS)]
         swathe.stores.add("wide", "striped:", over=names, parity=1, block_bytes=65_536)
         (tmp_path / "a").write_bytes(CONTENT)
@@ -295,3 +303,19 @@ def test_what_took_the_place_of_a_part_is_not_copied(
         assert (report.copied, report.failed) == (0, 1)
         assert (tmp_path / "c").read_bytes() == b"what may not be lost"
     assert swathe.stores.check_stripes("wide:b", deep=True, progress=False).is_whole
+
+
+@pytest.mark.more  # a server that does not answer is asked again
+def test_a_server_that_hangs_is_left_out_of_a_copy(
+    run: Runner, tmp_path: Path, lab: list[Path], running: list[BlockServer]
+) -> None:
+    running[1].process.send_signal(signal.SIGSTOP)
+    try:
+        report = swathe.stores.copy_objects("wide:a", "wide:b", progress=False)
+    finally:
+        running[1].process.send_signal(signal.SIGCONT)
+    assert (report.copied, report.by_servers) == (1, 0)
+    (reason,) = report.detours
+    assert reason.startswith("host1:") and "no answer" in reason
+    run("get", "wide:b", tmp_path / "c")
+    assert (tmp_path / "c").read_bytes() == CONTENT
