@@ -334,7 +334,10 @@ class _Study:
             if alike.any():
                 usual_s[self.size_class[mine] == each] = np.median(seconds[alike])
         own_s = seconds[mine]
-        is_rare = float(np.median(own_s - LEAST_FACTOR * usual_s)) < 0
+        # By their bytes: a write has many requests with none.
+        mine_bytes = bytes_[mine]
+        slow_bytes = mine_bytes[own_s >= LEAST_FACTOR * usual_s].sum()
+        is_rare = bool(slow_bytes < mine_bytes.sum() / 2)
         lost_s = float((own_s - usual_s).sum())
         return _Excess(float(own_s.sum()), float(usual_s.sum()), lost_s, is_rare)
 
@@ -401,7 +404,7 @@ class _Study:
 class _Excess:
     """Seconds of requests together, what others take, and what was lost.
 
-    `is_rare`: most of the requests take no longer than others.
+    `is_rare`: most of the bytes take no longer than those of others.
     """
 
     own_s: float
