@@ -11,6 +11,9 @@ PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
 PARALLEL := -n $$(($$(nproc) * 3 / 2)) --dist loadfile
 # Those that need no servers are smaller, and many of them wait.
 QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
+# Property tests try the same examples in everybody's run, in Rust as in Python. Plain `cargo test`
+# tries new ones.
+export PROPTEST_RNG_SEED ?= 20261126
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \

@@ -34,20 +34,6 @@ LARGE = bytes(np.random.default_rng(2).integers(0, 256, 3_000_001, dtype=np.uint
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> list[Path]:
-    paths = [tmp_path / "disk-a", tmp_path / "disk-b"]
-    for path in paths:
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def server(disks: list[Path]) -> Iterator[BlockServer]:
-    with block_server(*disks) as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: BlockServer) -> Iterator[httpx.Client]:
     with client_of(server) as one:
         yield one

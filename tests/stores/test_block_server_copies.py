@@ -24,20 +24,6 @@ SERVERS = 3
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> list[Path]:
-    paths = [tmp_path / "disk-a", tmp_path / "disk-b"]
-    for path in paths:
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def server(disks: list[Path]) -> Iterator[BlockServer]:
-    with block_server(*disks) as running:
-        yield running
-
-
-@pytest.fixture
 def client(server: BlockServer) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=120) as one:
         yield one

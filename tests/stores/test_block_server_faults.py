@@ -26,14 +26,6 @@ pytestmark = pytest.mark.more
 STRACE = shutil.which("strace")
 
 
-@pytest.fixture
-def disks(tmp_path: Path) -> list[Path]:
-    paths = [tmp_path / "disk-a", tmp_path / "disk-b"]
-    for path in paths:
-        path.mkdir()
-    return paths
-
-
 def values(client: httpx.Client) -> dict[str, float]:
     """Return the metrics."""
     lines = client.get("/metrics").text.splitlines()

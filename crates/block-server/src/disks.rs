@@ -19,7 +19,7 @@ use swathe_store_api::{DiskSpace, Space};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 use tokio::time::timeout;
 
-/// Locks of names. There are so many that two names seldom share one.
+/// Number of locks. A hash of a name chooses its lock; with this many, two names seldom share one.
 const LOCKS: usize = 1024;
 /// Requests that are answered at a time; others are told to come again.
 pub(crate) const REQUESTS: usize = 256;

@@ -124,8 +124,8 @@ pub trait Store: Debug + Send + Sync {
     /// nothing, try after try.
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError>;
 
-    /// Open an object of which its reader needs this many of the first bytes: if opening is a request
-    /// for the first bytes, for so many.
+    /// Open an object, and say how many of its first bytes its reader needs. A store that opens an
+    /// object by a request for its first bytes asks for that many.
     ///
     /// # Errors
     /// As [`Store::open`].

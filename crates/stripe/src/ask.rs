@@ -43,7 +43,7 @@ impl PartCosts {
         self.current.latency_s()
     }
 
-    /// The same with at most so many requests in flight.
+    /// The same costs with at most `most` requests in flight.
     pub(crate) fn on_streams(mut self, most: u32) -> PartCosts {
         self.current.streams = self.current.streams.min(most.max(1));
         self

@@ -29,7 +29,8 @@ const LARGEST_SUM_BYTES: u64 = 1 << 20;
 pub(crate) const MOST_PARTS: u32 = 64;
 /// Largest block: a row is in memory while it is written.
 pub(crate) const LARGEST_BLOCK_BYTES: u64 = 64 << 20;
-/// In objects of so many rows the last one counts little.
+/// Objects of at least this many rows keep the block of their store: a last row that is shorter
+/// hardly matters.
 const MANY_ROWS: u64 = 16;
 /// Largest object.
 const LARGEST_BYTES: u64 = 1 << 50;

@@ -158,7 +158,8 @@ pub(crate) fn header_bytes(servers: usize) -> u64 {
     MOST_HEADER_BYTES + ENTRY_BYTES * servers as u64
 }
 
-/// Read the record of a path on a server: its header, and so many first bytes, if it has them.
+/// Read the record of a path on a server: its first `first_bytes` bytes, and more if its header is
+/// longer.
 pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answer {
     let source = match server.open_for(&record_path(path), first_bytes) {
         Ok(source) => source,
@@ -214,7 +215,8 @@ fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
     })
 }
 
-/// Whether so many servers have records of one version, and the others are too few for a newer one.
+/// Whether `count` servers have records, all of one version, and the other servers are too few to hide
+/// a newer version.
 fn agree(answers: &[Option<Answer>], count: usize) -> bool {
     let mut headers = records_of(answers).map(|record| &record.header);
     let Some(first) = headers.next() else { return false };

@@ -23,7 +23,7 @@ impl RepairProgress {
         self.write_bytes.load(Ordering::Relaxed)
     }
 
-    /// Expect so many bytes more to be read or written.
+    /// Add `bytes` to what is to be read or written.
     pub(crate) fn expect(&self, bytes: u64) {
         self.total_bytes.fetch_add(bytes, Ordering::Release);
     }

@@ -118,7 +118,7 @@ impl Server {
         result
     }
 
-    /// Open a file, of which so many first bytes are needed.
+    /// Open a file whose first `first_bytes` bytes are needed.
     pub(crate) fn open_for(
         &self,
         path: &str,

@@ -37,7 +37,7 @@ impl ShardRanges {
         ranges.splice(from..to, [start..end]);
     }
 
-    /// Add ranges of a shard, ascending and apart, of which it has none yet.
+    /// Add the ranges of a shard that has none yet. They ascend, with gaps between them.
     pub(crate) fn add_all(&mut self, id: ShardId, ranges: &[Range<u64>]) {
         self.0.insert(id, ranges.to_vec());
     }

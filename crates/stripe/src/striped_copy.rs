@@ -61,7 +61,8 @@ pub(crate) fn copy_parts(
         };
         interrupt.clone().enter();
         scope.clone().enter();
-        copy_part(&sink.places()[number], from, to, crcs[number], &progress)
+        let server = &sink.places()[number];
+        while_alive(&**server, |_| copy_part(server, from, to, crcs[number], &progress))?
     };
     let results: Vec<Result<Version, CopyRefusal>> = thread::scope(|threads| {
         let running: Vec<_> =
@@ -113,16 +114,6 @@ fn part_crcs(header: &Header, sums: &[u32]) -> Vec<u32> {
 
 /// Have a server copy a file that has this CRC-32, and compare it; the version that it has.
 fn copy_part(
-    server: &Arc<Server>,
-    from: &str,
-    to: &str,
-    crc: u32,
-    progress: &(dyn Fn(u64) -> bool + Sync),
-) -> Result<Version, CopyRefusal> {
-    while_alive(&**server, |_| copy_same(server, from, to, crc, progress))?
-}
-
-fn copy_same(
     server: &Arc<Server>,
     from: &str,
     to: &str,

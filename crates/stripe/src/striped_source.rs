@@ -86,8 +86,8 @@ impl Source for StripedSource {
         Ok(())
     }
 
-    /// Each part is read in a way of its own. But where many small ranges are, whoever asks knows how
-    /// many others read beside it, and so how many requests are worth it.
+    /// The requests of each part are planned here. Only for requests with many ranges, the streams of
+    /// `way` are a limit: the caller knows how many others read at the same time.
     fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces {
         let is_vector = way.ranges_per_request > 1;
         self.read_on(ranges, if is_vector { way.streams } else { u32::MAX })
