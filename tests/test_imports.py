@@ -27,6 +27,7 @@ PACKAGES = (
     "core",
     "catalog",
     "stores",
+    "arrays",
     "files",
     "costs",
     "trace",
