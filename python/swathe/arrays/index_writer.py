@@ -134,9 +134,7 @@ def contiguous(offset: int) -> dict[str, Any]:
     return {"kind": "contiguous", "offset": int(offset)}
 
 
-def strided(
-    offset: int, chunk_shape: Sequence[int], strides: Sequence[int]
-) -> dict[str, Any]:
+def regular(offset: int, chunk_shape: Sequence[int], strides: Sequence[int]) -> dict[str, Any]:
     """Return the storage of an array in plain chunks at regular distances.
 
     Args:
@@ -145,7 +143,7 @@ def strided(
         strides: bytes from a chunk to the next one along each axis.
     """
     return {
-        "kind": "strided",
+        "kind": "regular",
         "offset": int(offset),
         "chunk_shape": [int(length) for length in chunk_shape],
         "strides": [int(stride) for stride in strides],
@@ -162,7 +160,7 @@ def by_library(why: str) -> dict[str, Any]:
     return {"kind": "library", "why": why}
 
 
-def refused(why: str) -> dict[str, Any]:
+def refusal(why: str) -> dict[str, Any]:
     """Return the storage of an array that is not read, and why."""
     return {"kind": "refused", "why": why}
 
