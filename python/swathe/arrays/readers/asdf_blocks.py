@@ -118,21 +118,21 @@ def read_blocks(file: BoundedFile, start: int) -> list[Block]:
 
 def _block(what: str, head: bytes, offset: int, file: BoundedFile) -> tuple[Block, int]:
     """Return a block of a header, and the byte after its space."""
-    flags, label, space, used, size, checksum = HEADER.unpack(head)
+    flags, label, space, length, size, checksum = HEADER.unpack(head)
     compression = label.rstrip(b"\0").decode("ascii", "backslashreplace")
     if flags & IS_STREAM:
         if compression:
             raise FormatError(f"{what}: expected no compression of a stream, found {compression}")
-        used = size = max(file.size - offset, 0)
-        return Block(offset, used, size, "", bytes(16)), file.size
-    if used > space or offset + space > file.size:
+        size = max(file.size - offset, 0)
+        return Block(offset, size, size, "", bytes(16)), file.size
+    if length > space or offset + space > file.size:
         raise FormatError(
-            f"{what}: expected {used} bytes in space of {space} in the file of {file.size}, "
+            f"{what}: expected {length} bytes in space of {space} in the file of {file.size}, "
             f"found its start at {offset}"
         )
-    if not compression and used != size:
-        raise FormatError(f"{what}: expected {used} decoded bytes, found {size}")
-    return Block(offset, used, size, compression, checksum), offset + space
+    if not compression and length != size:
+        raise FormatError(f"{what}: expected {length} decoded bytes, found {size}")
+    return Block(offset, length, size, compression, checksum), offset + space
 
 
 def _first_block(file: BoundedFile, start: int) -> int | None:
@@ -144,8 +144,8 @@ def _first_block(file: BoundedFile, start: int) -> int | None:
         if not part:
             return None
         data = data[-3:] + part
-        found = data.find(MAGIC)
-        if found != -1:
-            return at + len(part) - len(data) + found
+        place = data.find(MAGIC)
+        if place != -1:
+            return at + len(part) - len(data) + place
         at += len(part)
     return None

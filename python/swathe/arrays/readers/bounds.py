@@ -10,8 +10,9 @@ from typing import IO, TYPE_CHECKING
 from swathe.core.errors import FormatError, LimitError, SwatheError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+MOST_ARRAY_ELEMENTS = 1 << 52
 MOST_CHUNK_BYTES = 1 << 30
 """Largest chunk that a reader decodes."""
 
@@ -86,6 +87,17 @@ def check_chunk(what: str, size: int) -> None:
     """Raise LimitError if a decoded chunk has too many bytes."""
     if size > MOST_CHUNK_BYTES:
         raise LimitError(f"{what}: expected at most {MOST_CHUNK_BYTES} bytes, found {size}")
+
+
+def check_shape(what: str, shape: Sequence[int]) -> None:
+    """Raise FormatError if a length is negative, or there are too many elements."""
+    size = 1
+    for length in shape:
+        size *= max(length, 1)
+        if length < 0 or size > MOST_ARRAY_ELEMENTS:
+            raise FormatError(
+                f"{what}: expected at most {MOST_ARRAY_ELEMENTS} elements, found {list(shape)[:9]}"
+            )
 
 
 @contextmanager

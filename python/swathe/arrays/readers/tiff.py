@@ -26,7 +26,7 @@ from swathe.arrays.index_writer import (
     encode_attribute,
     refusal,
 )
-from swathe.arrays.readers.bounds import BoundedFile, check_chunk, typed_errors
+from swathe.arrays.readers.bounds import BoundedFile, check_chunk, check_shape, typed_errors
 from swathe.core.errors import FormatError, NoSuchHduError, OptionError
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ def describe(file: IO[bytes]) -> bytes:
         FormatError: If it is damaged or not TIFF.
         OptionError: If tifffile is not installed.
     """
-    bounded = BoundedFile(file)
-    tiff = _open(bounded)
+    source = BoundedFile(file)
+    tiff = _open(source)
     import tifffile
 
     with typed_errors("tifffile"):
         index = IndexWriter("tiff", f"tifffile {tifffile.__version__}")
-        for name, page in _images(tiff, bounded):
-            _add(index, name, page, bounded)
+        for name, page in _images(tiff, source):
+            _add(index, name, page, source)
     return index.to_bytes()
 
 
@@ -101,12 +101,12 @@ def read(file: IO[bytes], name: str, start: int, stop: int) -> bytes:
         NoSuchHduError: If it has no such image.
         OptionError: If tifffile is not installed.
     """
-    bounded = BoundedFile(file)
-    tiff = _open(bounded)
+    source = BoundedFile(file)
+    tiff = _open(source)
     with typed_errors("tifffile"):
-        for each, page in _images(tiff, bounded):
+        for each, page in _images(tiff, source):
             if each == name:
-                return _decode(bounded, name, page, start, stop)
+                return _decode(source, name, page, start, stop)
     raise NoSuchHduError(f"expected an image of the file, found {name}")
 
 
@@ -181,7 +181,9 @@ def _inner_images(page: Any, file: BoundedFile) -> list[Any]:
 def _add(index: IndexWriter, name: str, page: Any, file: BoundedFile) -> None:
     """Add an image to an index."""
     dtype = _dtype(page)
-    shape, dims, _ = _axes(page)
+    shape, dims, chunk_shape = _axes(page)
+    check_shape(f"image {name}", shape)
+    check_shape(f"parts of image {name}", chunk_shape)
     index.add(
         name,
         dtype,
