@@ -63,6 +63,7 @@ fn errno_of_engine(error: &EngineError) -> c_int {
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }
+        | EngineError::NotFits { .. }
         | EngineError::Tile { .. } => libc::EBADMSG,
         EngineError::NoSuchHdu { .. } => libc::ENXIO,
         EngineError::Region { source, .. } => match source {
@@ -150,7 +151,7 @@ mod tests {
         let region = swathe_array::Region { start: vec![9], stop: vec![10] };
         let beside = RegionError::NoOverlap { region, shape: vec![1] };
         let wrong = RegionError::Empty { axis: 0, start: 0, stop: 0 };
-        let error = |source| EngineError::Region { url: url(), hdu: 0, source };
+        let error = |source| EngineError::Region { url: url(), part: Part::Hdu(0), source };
         assert_eq!(Fault::from(error(beside)).errno, libc::EDOM);
         assert_eq!(Fault::from(error(wrong)).errno, libc::EINVAL);
     }

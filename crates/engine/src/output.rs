@@ -72,11 +72,7 @@ impl Output {
             });
         }
         let header = as_extension(cutout.header(), name, cutout.data()).map_err(|source| {
-            EngineError::Header {
-                url: cutout.template.url.clone(),
-                hdu: cutout.template.hdu,
-                source,
-            }
+            cutout.template.header_error(source)
         })?;
         let mut bytes = header;
         bytes.extend_from_slice(&cutout.file[cutout.data.start..]);

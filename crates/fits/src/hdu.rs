@@ -117,7 +117,8 @@ impl Hdu {
                 let dtype = dtype(&self.header, "BITPIX")?;
                 let storage = Storage::Contiguous { offset: self.data_start };
                 Ok(Image {
-                    layout: Layout { dtype, shape, storage },
+                    dtype,
+                    layout: Layout { element_bytes: dtype.size(), shape, storage },
                     header: self.header.clone(),
                     primary: self.header.has("SIMPLE"),
                 })

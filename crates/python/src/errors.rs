@@ -26,6 +26,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }
+        | EngineError::NotFits { .. }
         | EngineError::Tile { .. } => "FormatError",
         EngineError::NoSuchHdu { .. } => "NoSuchHduError",
         EngineError::Region { source, .. } => match source {

@@ -102,7 +102,7 @@ pub(crate) fn place(
     target: usize,
 ) -> Result<PlacedRegion, EngineError> {
     let [x, y, width, height] = job.targets[target].pixels;
-    let shape = &template.image.layout.shape;
+    let shape = &template.layout.shape;
     let overflow = |axis, start, size: i64| {
         template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
     };
