@@ -64,8 +64,9 @@ fn errno_of_engine(error: &EngineError) -> c_int {
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }
         | EngineError::NotFits { .. }
+        | EngineError::ChunkIndex { .. }
         | EngineError::Tile { .. } => libc::EBADMSG,
-        EngineError::NoSuchHdu { .. } => libc::ENXIO,
+        EngineError::NoSuchHdu { .. } | EngineError::NoArray { .. } => libc::ENXIO,
         EngineError::Region { source, .. } => match source {
             RegionError::NoOverlap { .. } | RegionError::Partial { .. } => libc::EDOM,
             _ => libc::EINVAL,

@@ -54,8 +54,7 @@ impl ImageBox<'_> {
         let shape = &template.layout.shape;
         if shape.len() < 2 {
             let (url, part) = (&template.url, &template.part);
-            let text =
-                format!("{url}, {part}: expected two axes or more, found {}", shape.len());
+            let text = format!("{url}, {part}: expected two axes or more, found {}", shape.len());
             return Err(Fault::invalid(text));
         }
         let mut region = Region::of_shape(shape);

@@ -376,11 +376,13 @@ impl Tiles<'_> {
             memory.put(self.piece(tile), &pixels[..count * size]);
             return Ok(());
         }
-        table.decode(tile, entry, bytes, need, scratch, pixels).map_err(|source| EngineError::Tile {
-            url: template.url.clone(),
-            part: template.part.clone(),
-            tile,
-            source,
+        table.decode(tile, entry, bytes, need, scratch, pixels).map_err(|source| {
+            EngineError::Tile {
+                url: template.url.clone(),
+                part: template.part.clone(),
+                tile,
+                source,
+            }
         })
     }
 

@@ -65,8 +65,7 @@ impl PlacedRegion {
         most_bytes: Option<u64>,
     ) -> Result<PlacedRegion, EngineError> {
         let shape = &template.layout.shape;
-        let overlap =
-            region.overlap(shape).map_err(|error| template.region_error(error))?;
+        let overlap = region.overlap(shape).map_err(|error| template.region_error(error))?;
         let partial = !overlap.complete;
         if partial && mode == Mode::Strict {
             return Err(template.region_error(RegionError::Partial {
@@ -169,7 +168,9 @@ impl Fill {
         value: Option<f64>,
     ) -> Result<Fill, EngineError> {
         match value {
-            None => Ok(Fill { bytes: element.to_vec(), text: "the fill value of the array".into() }),
+            None => {
+                Ok(Fill { bytes: element.to_vec(), text: "the fill value of the array".into() })
+            }
             Some(fill) => Err(EngineError::Fill {
                 url: template.url.clone(),
                 part: template.part.clone(),
@@ -194,7 +195,8 @@ impl Fill {
             why,
         };
         let number = |keyword: &str, default: f64| -> Result<f64, EngineError> {
-            let value = header.get_float(keyword).map_err(|source| template.header_error(source))?;
+            let value =
+                header.get_float(keyword).map_err(|source| template.header_error(source))?;
             Ok(value.unwrap_or(default))
         };
         let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);

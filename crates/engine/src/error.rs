@@ -2,6 +2,7 @@
 
 use crate::part::Part;
 use swathe_array::{Region, RegionError};
+use swathe_chunk_index::IndexError;
 use swathe_codecs::stream::StreamError;
 use swathe_fits::FitsError;
 use swathe_layout::DecodeError;
@@ -86,6 +87,24 @@ pub enum EngineError {
         /// The HDUs with images, with a separator; may be empty.
         images: String,
     },
+    /// The object has no such array, or one that is not read so.
+    #[error("{url}: no array {path}: {why}")]
+    NoArray {
+        /// The object.
+        url: String,
+        /// The requested path.
+        path: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// What a format's library said of an object cannot be.
+    #[error("{url}: {source}")]
+    ChunkIndex {
+        /// The object.
+        url: String,
+        /// Why not.
+        source: IndexError,
+    },
     /// What is asked for needs the header of a FITS image.
     #[error("{url}, {part}: expected an image of a FITS file")]
     NotFits {
@@ -146,9 +165,7 @@ pub enum EngineError {
         why: String,
     },
     /// The cutout is larger than allowed.
-    #[error(
-        "{url}, {part}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes"
-    )]
+    #[error("{url}, {part}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes")]
     TooLarge {
         /// The object.
         url: String,

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 use swathe_codecs::tile::{Encoding, TileCodec, TileInput};
-use swathe_layout::{
-    Chunk, ChunkGrid, ChunkTable, Coding, DecodeError, LayoutError, Scratch,
-};
+use swathe_layout::{Chunk, ChunkGrid, ChunkTable, Coding, DecodeError, LayoutError, Scratch};
 
 /// The table of tiles of a compressed image.
 #[derive(Clone, Debug)]
@@ -108,8 +106,7 @@ impl ChunkTable for TileTable {
             return Err(DecodeError::Coding);
         };
         let shape = self.grid.chunk(number).shape();
-        let input =
-            TileInput { bytes, encoding, shape: &shape, tile: number, scale, zero, blank };
+        let input = TileInput { bytes, encoding, shape: &shape, tile: number, scale, zero, blank };
         Ok(self.codec.decode(&input, need, &mut scratch.tile, out)?)
     }
 }

@@ -1,5 +1,6 @@
 //! What can be wrong with what an object says of its chunks, and with their bytes.
 
+use swathe_codecs::chunk::FilterError;
 use swathe_codecs::tile::CodecError;
 
 /// The entry of a chunk that cannot be right.
@@ -28,6 +29,9 @@ pub enum DecodeError {
     /// Of a tile.
     #[error(transparent)]
     Tile(#[from] CodecError),
+    /// Of a chunk with filters.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// The chunk is one of another table.
     #[error("the chunk belongs to a table of another kind")]
     Coding,

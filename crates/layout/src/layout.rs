@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::Region;
-use swathe_codecs::tile;
+use swathe_codecs::{chunk, tile};
 
 /// How an array lies in an object.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ pub trait ChunkTable: Debug + Send + Sync {
 pub struct Scratch {
     /// Of tiles.
     pub tile: tile::Scratch,
+    /// Of chunks with filters.
+    pub chunk: chunk::Scratch,
 }
 
 /// The position of one chunk and how its elements are restored.

@@ -138,8 +138,9 @@ impl Object {
         let mode = parse_mode(py, mode)?;
         let objective = parse_objective(py, objective)?;
         let url = self.inner.url().to_string();
-        let region = Region::new(start, stop)
-            .map_err(|source| to_python(py, &EngineError::Region { url, part: Part::Hdu(hdu), source }))?;
+        let region = Region::new(start, stop).map_err(|source| {
+            to_python(py, &EngineError::Region { url, part: Part::Hdu(hdu), source })
+        })?;
         let object = self.inner.clone();
         let cancel = Cancel::default();
         let token = cancel.clone();
@@ -148,6 +149,67 @@ impl Object {
             swathe_engine::cut(&object, &selector, &region, mode, fill, objective, &token)
         })?;
         Ok(Cutout { inner: Arc::new(inner) })
+    }
+
+    #[getter]
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
+    /// Bytes of the decompressed object; fewer than asked for only at its end.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        at: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let bytes = enter(py, &cancel, move || object.read_at(at, length, &token))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Length of the decompressed object.
+    fn content_len(&self, py: Python<'_>) -> PyResult<u64> {
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        enter(py, &cancel, move || object.content_len(&token))
+    }
+
+    /// The JSON of its chunk index, if it is known.
+    fn chunk_index<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.inner.chunk_index().map(|index| PyBytes::new(py, index.json()))
+    }
+
+    fn set_chunk_index(&self, py: Python<'_>, index: Vec<u8>) -> PyResult<()> {
+        let object = self.inner.clone();
+        enter(py, &Cancel::default(), move || object.set_chunk_index(&index))?;
+        Ok(())
+    }
+
+    /// Elements `[start, stop)` of an array, fastest axis first, as they are stored.
+    #[pyo3(signature = (path, start, stop, mode="strict", objective="auto"))]
+    fn read_array(
+        &self,
+        py: Python<'_>,
+        path: String,
+        start: Vec<i64>,
+        stop: Vec<i64>,
+        mode: &str,
+        objective: &str,
+    ) -> PyResult<Pixels> {
+        let (mode, objective) = (parse_mode(py, mode)?, parse_objective(py, objective)?);
+        let region = Region::new(start, stop).map_err(|source| {
+            let part = Part::Array { number: 0, path: path.as_str().into() };
+            to_python(py, &EngineError::Region { url: self.inner.url().into(), part, source })
+        })?;
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let inner = enter(py, &cancel, move || {
+            let selector = Selector::Array(path);
+            swathe_engine::cut(&object, &selector, &region, mode, None, objective, &token)
+        })?;
+        Ok(Pixels { inner: Arc::new(inner) })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Object;
 use crate::error::EngineError;
-use crate::selector::Selector;
 use crate::part::Part;
+use crate::selector::Selector;
 use crate::template::{BLOCK, Companion, FitsHead, Head, Template};
 use crate::worker_context::ReadContext;
 use swathe_array::Region;
