@@ -16,8 +16,10 @@ pub(crate) struct Head {
 #[derive(Deserialize)]
 pub(crate) struct ArrayHead {
     pub name: String,
+    pub dtype: serde_json::Value,
     pub element_bytes: usize,
     pub shape: Vec<u64>,
+    pub dims: Vec<String>,
     pub fill: Option<String>,
     pub storage: StorageHead,
 }

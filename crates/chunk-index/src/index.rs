@@ -20,6 +20,8 @@ const ROW_BYTES: usize = 8 + 8 + 8 + 4;
 const MOST_AXES: usize = 32;
 /// Most bytes of an element.
 const MOST_ELEMENT_BYTES: usize = 1 << 16;
+/// Most bytes of the text of a type.
+const MOST_TYPE_BYTES: usize = 64;
 /// Most bytes of a decoded chunk.
 const MOST_CHUNK_BYTES: u64 = 1 << 31;
 
@@ -38,8 +40,13 @@ pub struct ChunkIndex {
 pub struct Array {
     /// Its path in the object.
     pub path: Arc<str>,
+    /// The type of its elements, as NumPy writes it; bytes without a type for compound ones.
+    pub dtype: String,
     /// The element of what is not stored.
     pub fill: Vec<u8>,
+    /// The axes of its planes, `x` and `y`, numbered from the fastest: those of these names, else
+    /// the two fastest.
+    pub plane: [usize; 2],
     /// Where its elements lie.
     pub storage: ArrayStorage,
 }
@@ -185,8 +192,21 @@ impl ChunkIndex {
 impl Array {
     fn new(head: ArrayHead, columns: &Arc<Columns>) -> Result<Array, IndexError> {
         let path: Arc<str> = head.name.into();
-        let mut array = Array { path, fill: Vec::new(), storage: ArrayStorage::Index };
         let bytes = head.element_bytes;
+        let dtype = match head.dtype {
+            serde_json::Value::String(text) => text,
+            _ => format!("|V{bytes}"),
+        };
+        let axis = |name: &str| head.dims.iter().rev().position(|each| each == name);
+        let plane = match (axis("x"), axis("y")) {
+            (Some(x), Some(y)) if head.dims.len() == head.shape.len() => [x, y],
+            _ => [0, 1],
+        };
+        let mut array =
+            Array { path, dtype, fill: Vec::new(), plane, storage: ArrayStorage::Index };
+        if array.dtype.len() > MOST_TYPE_BYTES || !array.dtype.bytes().all(is_of_type) {
+            return Err(array.wrong("a type of NumPy", &array.dtype));
+        }
         let is_read = !matches!(head.storage, StorageHead::Refused { .. });
         if is_read && !(1..=MOST_ELEMENT_BYTES).contains(&bytes) {
             let expected = format!("elements of 1 to {MOST_ELEMENT_BYTES} bytes");
@@ -348,6 +368,11 @@ impl Array {
             found: found.to_string(),
         }
     }
+}
+
+/// Whether types of NumPy have such a character. None of them ends the text in a header of `.npy`.
+fn is_of_type(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"<>|=[]-".contains(&byte)
 }
 
 fn product(sides: &[u64]) -> Option<u64> {

@@ -185,7 +185,7 @@ impl Fill {
     fn new(template: &Template, value: Option<f64>) -> Result<Fill, EngineError> {
         let image = match &template.head {
             Head::Fits(head) => &head.image,
-            Head::Bare { fill } => return Fill::of_array(template, fill, value),
+            Head::Npy { fill, .. } => return Fill::of_array(template, fill, value),
         };
         let (dtype, header) = (image.dtype, &image.header);
         let wrong = |fill: f64, why: String| EngineError::Fill {

@@ -322,9 +322,17 @@ impl Object {
     /// # Errors
     /// If the HDU is no image, or its header or the tables its WCS needs cannot be used.
     pub fn template(&self, selector: &Selector) -> Result<Arc<Template>, EngineError> {
-        if let Selector::Array(path) = selector {
-            return self.array_template(path);
-        }
+        let named;
+        let selector = match (selector, self.chunk_index()) {
+            (Selector::Array(path), Some(index)) => return self.array_template(&index, path),
+            (Selector::FirstImage, Some(index)) => return self.array_template(&index, ""),
+            // A path is the name of an HDU in a file of FITS.
+            (Selector::Array(path), None) => {
+                named = Selector::Name(path.clone(), None);
+                &named
+            }
+            (selector, _) => selector,
+        };
         let hdu = self.find(selector)?;
         let key = Selector::Index(hdu.index);
         if let Some(template) = lock(&self.templates).get(&key) {

@@ -21,6 +21,8 @@ pub struct Template {
     pub part: Part,
     /// Its shape, and where its elements lie.
     pub layout: Layout,
+    /// The axes of its planes, x and y, numbered from the fastest.
+    pub plane: [usize; 2],
     /// Length of the object, if it is known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
     pub(crate) head: Head,
@@ -30,8 +32,8 @@ pub struct Template {
 pub(crate) enum Head {
     /// The HDUs of a FITS file.
     Fits(Box<FitsHead>),
-    /// Nothing. `fill` is the element outside the array.
-    Bare { fill: Vec<u8> },
+    /// The head of a `.npy` file: elements are of this type of NumPy, and `fill` outside the array.
+    Npy { dtype: String, fill: Vec<u8> },
 }
 
 /// The headers and tables of a cutout of an image.
@@ -41,6 +43,20 @@ pub(crate) struct FitsHead {
     /// The primary HDU of the cutout, if the image is an extension; else empty.
     pub(crate) primary: Vec<u8>,
     pub(crate) companions: Vec<Companion>,
+}
+
+/// Append the head of a `.npy` file, version 1.0, of an array in C order. `shape`: fastest first.
+fn npy_head(dtype: &str, shape: &[u64], out: &mut Vec<u8>) {
+    const ALIGNED: usize = 64;
+    let sides: String = shape.iter().rev().map(|side| format!("{side}, ")).collect();
+    let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({sides}), }}");
+    // Magic, version and length take ten bytes, and the text ends with a line feed.
+    let length = (10 + text.len() + 1).next_multiple_of(ALIGNED) - 10;
+    text.push_str(&" ".repeat(length - 1 - text.len()));
+    text.push('\n');
+    out.extend_from_slice(b"\x93NUMPY\x01\x00");
+    out.extend_from_slice(&(length as u16).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// An extension that the image's WCS refers to.
@@ -60,7 +76,7 @@ impl Template {
     pub fn image(&self) -> Result<&Image, EngineError> {
         match &self.head {
             Head::Fits(head) => Ok(&head.image),
-            Head::Bare { .. } => {
+            Head::Npy { .. } => {
                 Err(EngineError::NotFits { url: self.url.clone(), part: self.part.clone() })
             }
         }
@@ -74,7 +90,7 @@ impl Template {
     fn companions(&self) -> &[Companion] {
         match &self.head {
             Head::Fits(head) => &head.companions,
-            Head::Bare { .. } => &[],
+            Head::Npy { .. } => &[],
         }
     }
 
@@ -135,7 +151,13 @@ impl Template {
         data: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<usize, EngineError> {
-        let Head::Fits(head) = &self.head else { return Ok(out.len()) };
+        let head = match &self.head {
+            Head::Fits(head) => head,
+            Head::Npy { dtype, .. } => {
+                npy_head(dtype, &region.shape(), out);
+                return Ok(0);
+            }
+        };
         out.extend_from_slice(&head.primary);
         let start = out.len();
         let provenance =

@@ -217,7 +217,9 @@ impl Object {
 pub(crate) fn selector(hdu: Option<&Bound<'_, PyAny>>) -> PyResult<Selector> {
     let Some(hdu) = hdu.filter(|hdu| !hdu.is_none()) else { return Ok(Selector::FirstImage) };
     if hdu.is_instance_of::<PyString>() {
-        return Ok(Selector::Name(hdu.extract()?, None));
+        let name: String = hdu.extract()?;
+        let is_path = name.starts_with('/');
+        return Ok(if is_path { Selector::Array(name) } else { Selector::Name(name, None) });
     }
     if let Ok((name, version)) = hdu.extract::<(String, i64)>() {
         return Ok(Selector::Name(name, Some(version)));

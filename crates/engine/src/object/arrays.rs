@@ -8,7 +8,7 @@ use crate::template::{Head, Template};
 use crate::worker_context::Cancel;
 use bytes::Bytes;
 use std::sync::Arc;
-use swathe_chunk_index::{ArrayStorage, ChunkIndex};
+use swathe_chunk_index::{Array, ArrayStorage, ChunkIndex};
 
 impl Object {
     /// Bytes of the (decompressed) object; fewer than `length` only at its end.
@@ -50,8 +50,12 @@ impl Object {
         Ok(index)
     }
 
-    /// The template to cut from an array, by its path.
-    pub(super) fn array_template(&self, path: &str) -> Result<Arc<Template>, EngineError> {
+    /// The template to cut from an array, by its path; by default the only one with a plane.
+    pub(super) fn array_template(
+        &self,
+        index: &ChunkIndex,
+        path: &str,
+    ) -> Result<Arc<Template>, EngineError> {
         let key = Selector::Array(path.to_string());
         if let Some(template) = lock(&self.templates).get(&key) {
             return Ok(template.clone());
@@ -61,8 +65,11 @@ impl Object {
             path: path.to_string(),
             why,
         };
-        let index = self.chunk_index().ok_or_else(|| wrong("its arrays are not known".into()))?;
-        let number = index.find(path).ok_or_else(|| wrong(paths(&index)))?;
+        let number = match path {
+            "" => only_array(index),
+            path => index.find(path),
+        };
+        let number = number.ok_or_else(|| wrong(paths(index)))?;
         let array = &index.arrays()[number];
         let layout = match &array.storage {
             ArrayStorage::Object(layout) => layout.clone(),
@@ -77,12 +84,24 @@ impl Object {
             version: self.version(),
             part: Part::Array { number, path: array.path.clone() },
             layout,
+            plane: array.plane,
             content_len: self.content.len(),
-            head: Head::Bare { fill: array.fill.clone() },
+            head: Head::Npy { dtype: array.dtype.clone(), fill: array.fill.clone() },
         });
         lock(&self.templates).insert(key, template.clone());
         Ok(template)
     }
+}
+
+/// The only array with a plane.
+fn only_array(index: &ChunkIndex) -> Option<usize> {
+    let has_plane = |array: &Array| match &array.storage {
+        ArrayStorage::Object(layout) => layout.shape.len() > 1,
+        _ => false,
+    };
+    let arrays = index.arrays().iter().enumerate();
+    let mut planes = arrays.filter(|(_, array)| has_plane(array)).map(|(number, _)| number);
+    planes.next().filter(|_| planes.next().is_none())
 }
 
 /// The first of the arrays that there are.

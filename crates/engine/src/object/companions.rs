@@ -43,6 +43,7 @@ impl Object {
             version: self.version(),
             part: Part::Hdu(hdu.index),
             layout: image.layout.clone(),
+            plane: [0, 1],
             content_len: self.content.len(),
             head: Head::Fits(Box::new(FitsHead { image, header, primary, companions })),
         })
