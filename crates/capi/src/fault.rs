@@ -152,7 +152,8 @@ mod tests {
         let region = swathe_array::Region { start: vec![9], stop: vec![10] };
         let beside = RegionError::NoOverlap { region, shape: vec![1] };
         let wrong = RegionError::Empty { axis: 0, start: 0, stop: 0 };
-        let error = |source| EngineError::Region { url: url(), part: Part::Hdu(0), source };
+        let error =
+            |source| EngineError::Region { url: url(), part: swathe_engine::Part::Hdu(0), source };
         assert_eq!(Fault::from(error(beside)).errno, libc::EDOM);
         assert_eq!(Fault::from(error(wrong)).errno, libc::EINVAL);
     }

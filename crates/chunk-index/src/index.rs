@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_codecs::chunk::Filters;
-use swathe_layout::{ChunkGrid, Layout, Storage};
+use swathe_layout::{ChunkGrid, Layout, Rows, Storage};
 
 const MAGIC: &[u8; 8] = b"SWIX\x01\0\0\0";
 /// Bytes before the JSON.
@@ -254,7 +254,7 @@ impl Array {
                 if bytes.and_then(|bytes| bytes.checked_add(*offset)).is_none() {
                     return Err(self.wrong("an end below 2^64", format!("{shape:?} at {offset}")));
                 }
-                let storage = Storage::Contiguous { offset: *offset };
+                let storage = Storage::Rows(Rows::contiguous(*offset, element_bytes));
                 return Ok(ArrayStorage::Object(Layout { element_bytes, shape, storage }));
             }
             StorageHead::Chunks { chunk_shape, is_padded, filters, .. } => {
@@ -285,7 +285,18 @@ impl Array {
         }
         let positions = match head {
             StorageHead::Regular { offset, strides, .. } => {
-                self.regular(offset, strides, &grid, element_bytes)?
+                match self.regular(offset, strides, &grid, element_bytes)? {
+                    Positions::Regular { offset, strides } if is_of_records(&grid) => {
+                        let storage = Storage::Rows(Rows {
+                            offset,
+                            element_bytes: element_bytes as u64,
+                            record_elements: grid.chunk_shape.iter().product(),
+                            record_stride: strides[strides.len() - 1],
+                        });
+                        return Ok(ArrayStorage::Object(Layout { element_bytes, shape, storage }));
+                    }
+                    positions => positions,
+                }
             }
             StorageHead::Chunks { first, count: rows, .. } => {
                 self.listed(first, rows, count, columns)?
@@ -373,6 +384,14 @@ impl Array {
 /// Whether types of NumPy have such a character. None of them ends the text in a header of `.npy`.
 fn is_of_type(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"<>|=[]-".contains(&byte)
+}
+
+/// Whether chunks are records of whole rows along the slowest axis, so that parts of them can be
+/// read.
+fn is_of_records(grid: &ChunkGrid) -> bool {
+    let (shape, chunk_shape) = (&grid.shape, &grid.chunk_shape);
+    let slowest = shape.len() - 1;
+    slowest > 0 && chunk_shape[slowest] == 1 && chunk_shape[..slowest] == shape[..slowest]
 }
 
 fn product(sides: &[u64]) -> Option<u64> {

@@ -82,9 +82,15 @@ fn regular_chunks_lie_at_multiples_of_their_strides() {
         "strides": [1000, 0, 0]}"#;
     let json = head(&[array("/record", "[7, 5, 6]", "null", storage)], 0);
     let index = parse(&json, &[]).expect("valid");
-    let chunk = table(&index, 0).known(4).expect("known");
-    assert_eq!((chunk.offset, chunk.len), (80 + 4 * 1000, 60));
-    assert_eq!(table(&index, 0).fill(), [0, 0]);
+    // Records of whole rows are read in rows.
+    let Storage::Rows(rows) = layout(&index, 0).storage else { panic!("no rows") };
+    assert_eq!((rows.byte(4 * 30), rows.byte(4 * 30 + 7)), (80 + 4000, 80 + 4000 + 14));
+    let blocks = storage.replace("[1, 5, 6]", "[1, 5, 2]").replace("0, 0]", "0, 20]");
+    let index = parse(&head(&[array("/blocks", "[7, 5, 6]", "null", &blocks)], 0), &[]);
+    let blocks = table(&index.expect("valid"), 0);
+    let chunk = blocks.known(4 * 3 + 1).expect("known");
+    assert_eq!((chunk.offset, chunk.len), (80 + 4 * 1000 + 20, 20));
+    assert_eq!(blocks.fill(), [0, 0]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::worker_context::{SpareBuffers, WorkerContext};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
-use swathe_layout::{Chunk, ChunkTable, Scratch, Storage};
+use swathe_layout::{Chunk, ChunkTable, Rows, Scratch, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
@@ -36,9 +36,7 @@ pub(crate) fn cut(
         .map(|(id, region)| PendingRegion { id, region, state: State::Waiting })
         .collect();
     let cut = match &template.layout.storage {
-        Storage::Contiguous { offset } => {
-            from_rows(&object.content, *offset, template, &mut jobs, work, sink)
-        }
+        Storage::Rows(rows) => from_rows(&object.content, rows, template, &mut jobs, work, sink),
         Storage::Chunked(table) => {
             from_tiles(&object.content, &**table, template, &mut jobs, work, sink)
         }
@@ -140,23 +138,22 @@ struct Sweep {
 
 fn from_rows(
     content: &ByteSource,
-    offset: u64,
+    rows: &Rows,
     template: &Arc<Template>,
     jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
     sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
-    let size = template.layout.element_bytes as u64;
     let image_region = Region::of_shape(&template.layout.shape);
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
     for (job, PendingRegion { region, .. }) in jobs.iter().enumerate() {
-        let mut runs = image_region.runs(&region.output, &region.inside);
-        add_segments(runs.clone(), offset, size, gap_bytes, &mut segments);
+        let mut runs = rows.runs(&image_region, &region.output, &region.inside);
+        add_segments(runs.clone(), rows, gap_bytes, &mut segments);
         let run = runs.next();
-        let first = offset + run.map_or(0, |run| run.from) * size;
+        let first = rows.byte(run.map_or(0, |run| run.from));
         sweeps.push(Sweep { job, runs, run, first });
     }
     segments.sort_unstable_by_key(|segment: &Range<u64>| segment.start);
@@ -181,7 +178,7 @@ fn from_rows(
             work.begin(job.id, work.stages.read_since());
             let partial = job.partial(template, &mut work.spare)?;
             let pixels = &mut partial.file[partial.data.clone()];
-            if copy_piece(sweep, pixels, at, piece, offset, size) {
+            if copy_piece(sweep, pixels, at, piece, rows) {
                 let id = job.id;
                 let cutout = job.finish(template, &mut work.spare);
                 active.swap_remove(next);
@@ -204,17 +201,11 @@ fn from_rows(
 
 /// The byte ranges of runs; rows so close that the gap between them is read through anyway come
 /// out as one.
-pub(crate) fn add_segments(
-    runs: Runs,
-    offset: u64,
-    size: u64,
-    gap_bytes: u64,
-    to: &mut Vec<Range<u64>>,
-) {
+pub(crate) fn add_segments(runs: Runs, rows: &Rows, gap_bytes: u64, to: &mut Vec<Range<u64>>) {
     let first = to.len();
     for run in runs {
-        let start = offset + run.from * size;
-        let end = start + run.elements * size;
+        let start = rows.byte(run.from);
+        let end = start + run.elements * rows.element_bytes;
         match to[first..].last_mut() {
             Some(last) if start <= last.end.saturating_add(gap_bytes) => last.end = end,
             _ => to.push(start..end),
@@ -223,22 +214,15 @@ pub(crate) fn add_segments(
 }
 
 /// Copy what `piece` holds of a region; true when its last pixel was copied.
-fn copy_piece(
-    sweep: &mut Sweep,
-    pixels: &mut [u8],
-    at: u64,
-    piece: &[u8],
-    offset: u64,
-    size: u64,
-) -> bool {
+fn copy_piece(sweep: &mut Sweep, pixels: &mut [u8], at: u64, piece: &[u8], rows: &Rows) -> bool {
     let end = at + piece.len() as u64;
     while let Some(run) = sweep.run {
-        let start = offset + run.from * size;
-        let stop = start + run.elements * size;
+        let start = rows.byte(run.from);
+        let stop = start + run.elements * rows.element_bytes;
         let (from, until) = (start.max(at), stop.min(end));
         if from < until {
             let source = &piece[(from - at) as usize..(until - at) as usize];
-            let to = (run.to * size + (from - start)) as usize;
+            let to = (run.to * rows.element_bytes + (from - start)) as usize;
             pixels[to..to + source.len()].copy_from_slice(source);
         }
         if stop > end {

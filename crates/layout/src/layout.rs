@@ -5,7 +5,7 @@ use crate::grid::ChunkGrid;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
-use swathe_array::Region;
+use swathe_array::{Region, Runs};
 use swathe_codecs::{chunk, tile};
 
 /// How an array lies in an object.
@@ -22,13 +22,45 @@ pub struct Layout {
 /// Positions of elements.
 #[derive(Clone, Debug)]
 pub enum Storage {
-    /// One after the other from this byte.
-    Contiguous {
-        /// Offset of the first element.
-        offset: u64,
-    },
+    /// Row after row.
+    Rows(Rows),
     /// In chunks.
     Chunked(Arc<dyn ChunkTable>),
+}
+
+/// Rows of elements, each without a gap. Those of a record follow each other; records lie at
+/// regular distances. An array without records is one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// First byte of the first record.
+    pub offset: u64,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// Elements of a record, in whole rows.
+    pub record_elements: u64,
+    /// Bytes from a record to the next.
+    pub record_stride: u64,
+}
+
+impl Rows {
+    /// Elements that follow each other from a byte.
+    pub fn contiguous(offset: u64, element_bytes: usize) -> Rows {
+        let element_bytes = element_bytes as u64;
+        Rows { offset, element_bytes, record_elements: u64::MAX, record_stride: 0 }
+    }
+
+    /// The runs of the part of an array that are one piece of bytes each.
+    pub fn runs(&self, array: &Region, to: &Region, part: &Region) -> Runs {
+        let records = usize::from(self.record_stride != 0);
+        array.runs_of_axes(to, part, array.axes() - records)
+    }
+
+    /// The first byte of an element, numbered with the fastest axis first.
+    pub fn byte(&self, element: u64) -> u64 {
+        let (record, within) = (element / self.record_elements, element % self.record_elements);
+        let start = self.offset.saturating_add(record.saturating_mul(self.record_stride));
+        start.saturating_add(within.saturating_mul(self.element_bytes))
+    }
 }
 
 /// The table that states the positions of the chunks, and how they are decoded. It is known, or it
@@ -134,7 +166,7 @@ impl Layout {
         let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
         for (axis, &side) in self.shape.iter().enumerate() {
             let chunk = match &self.storage {
-                Storage::Contiguous { .. } => 1,
+                Storage::Rows(_) => 1,
                 Storage::Chunked(table) => table.grid().chunk_shape[axis],
             };
             let first = region.start[axis].unsigned_abs() / chunk;
@@ -147,10 +179,9 @@ impl Layout {
             }
         }
         let (what, range) = match &self.storage {
-            Storage::Contiguous { offset } => {
-                let bytes = self.element_bytes as u64;
-                let start = offset.saturating_add(last.saturating_mul(bytes));
-                ("rows", start..start.saturating_add(bytes))
+            Storage::Rows(rows) => {
+                let start = rows.byte(last);
+                ("rows", start..start.saturating_add(rows.element_bytes))
             }
             Storage::Chunked(table) => {
                 let range = match table.known(last) {
@@ -170,12 +201,21 @@ mod tests {
 
     #[test]
     fn a_region_of_rows_needs_a_piece_for_each_and_ends_with_its_last_element() {
-        let storage = Storage::Contiguous { offset: 100 };
+        let storage = Storage::Rows(Rows::contiguous(100, 2));
         let layout = Layout { element_bytes: 2, shape: vec![10, 20], storage };
         let region = Region { start: vec![2, 3], stop: vec![5, 7] };
         let need = layout.need(&region);
         // Element 4 of row 6.
         let start = 100 + 2 * (6 * 10 + 4);
         assert_eq!(need, Need { pieces: 4, what: "rows", start, stop: start + 2 });
+    }
+
+    #[test]
+    fn records_lie_at_their_stride() {
+        let rows = Rows { offset: 7, element_bytes: 4, record_elements: 30, record_stride: 1000 };
+        assert_eq!(
+            [rows.byte(0), rows.byte(29), rows.byte(30), rows.byte(61)],
+            [7, 123, 1007, 2011]
+        );
     }
 }

@@ -10,4 +10,4 @@ mod layout;
 
 pub use error::{DecodeError, LayoutError};
 pub use grid::ChunkGrid;
-pub use layout::{Chunk, ChunkTable, Coding, Layout, Need, Scratch, Storage};
+pub use layout::{Chunk, ChunkTable, Coding, Layout, Need, Rows, Scratch, Storage};

@@ -10,7 +10,7 @@ use crate::template::Template;
 use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
-use swathe_layout::{Chunk, ChunkTable, Storage};
+use swathe_layout::{Chunk, ChunkTable, Rows, Storage};
 use swathe_plan::{Break, Compute, Connections, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store_api::{Source, Traffic};
 
@@ -37,8 +37,8 @@ pub(super) fn reads(
     compute: &Compute,
 ) -> Reads {
     let (segments, unpacked_bytes, unpack_s) = match &template.layout.storage {
-        Storage::Contiguous { offset } => {
-            (vec![rows(template, regions, *offset, object.content.gap_bytes())], 0, 0.0)
+        Storage::Rows(stored) => {
+            (vec![rows(template, regions, stored, object.content.gap_bytes())], 0, 0.0)
         }
         Storage::Chunked(table) => {
             let (rounds, decoded_bytes) = tiles(&object.content, template, &**table, regions);
@@ -179,15 +179,14 @@ impl ReadPlanner<'_> {
 fn rows(
     template: &Template,
     regions: &[PlacedRegion],
-    offset: u64,
+    stored: &Rows,
     gap_bytes: u64,
 ) -> Vec<Range<u64>> {
-    let size = template.layout.element_bytes as u64;
     let image_region = Region::of_shape(&template.layout.shape);
     let mut segments = Vec::new();
     for region in regions {
-        let runs = image_region.runs(&region.output, &region.inside);
-        crate::assemble::add_segments(runs, offset, size, gap_bytes, &mut segments);
+        let runs = stored.runs(&image_region, &region.output, &region.inside);
+        crate::assemble::add_segments(runs, stored, gap_bytes, &mut segments);
     }
     segments.sort_unstable_by_key(|segment| segment.start);
     segments
