@@ -118,7 +118,7 @@ def undo(one: dict[str, Any], data: bytes) -> bytes:
             return bytes(imagecodecs.zstd_decode(data))
         case "packbits":
             return bytes(imagecodecs.packbits_decode(data))
-        case "asdflz4":
+        case "lz4" if one["framing"] == "asdf":
             parts = []
             while data:
                 (length,) = struct.unpack(">I", data[:4])
@@ -126,7 +126,7 @@ def undo(one: dict[str, Any], data: bytes) -> bytes:
                 size = struct.unpack("<I", block[:4])[0]
                 parts.append(bytes(imagecodecs.lz4_decode(block[4:], out=size)))
             return b"".join(parts)
-        case "predictor":
+        case "horizontal":
             order = ">" if one["big_endian"] else "<"
             rows = np.frombuffer(data, f"{order}u{one['size']}")
             rows = rows.astype(rows.dtype.newbyteorder("=")).reshape(
@@ -134,7 +134,7 @@ def undo(one: dict[str, Any], data: bytes) -> bytes:
             )
             sums = np.add.accumulate(rows, axis=1, dtype=rows.dtype)
             return sums.astype(f"{order}u{one['size']}").tobytes()
-        case "floatpredictor":
+        case "floating":
             row = one["width"] * one["samples"] * one["size"]
             rows = np.frombuffer(data, "u1").reshape(-1, row // one["samples"], one["samples"])
             sums = np.add.accumulate(rows, axis=1, dtype="u1").reshape(len(rows), one["size"], -1)

@@ -278,6 +278,14 @@ def test_what_is_refused_has_its_reason(name: str, tmp_path: Path) -> None:
     assert describe(path)["/Data-Set-1"].kind == "refused"
 
 
+def test_huge_data_sets_without_data_are_all_fill(tmp_path: Path) -> None:
+    path = tmp_path / "a.hdf"
+    path.write_bytes(data_set(struct.pack(">Hii", 2, 1 << 20, 1 << 20) + SDD[10:], (1, 1, 0, 0)))
+    storage = describe(path)["/Data-Set-1"].storage
+    assert (storage["kind"], storage["count"]) == ("chunks", 0)
+    assert storage["chunk_shape"] == [1 << 10, 1 << 20]
+
+
 @pytest.mark.parametrize("name", ["formats/MOD14.hdf4", "swath/SwathFile.hdf"])
 def test_damaged_files_end_in_our_errors(name: str, data: Path) -> None:
     whole = (data / name).read_bytes()

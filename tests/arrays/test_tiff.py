@@ -139,8 +139,8 @@ def test_every_predictor(
     array = describe(path)["/0"]
     is_float = dtype.startswith("f")
     names = [each["name"] for each in array.storage["filters"]]
-    assert names == ["floatpredictor" if is_float else "predictor", compression]
-    assert array.values().dtype == pixels.dtype.newbyteorder(">" if is_float else order)
+    assert names == ["floating" if is_float else "horizontal", compression]
+    assert array.values().dtype == pixels.dtype.newbyteorder(order)
     np.testing.assert_array_equal(array.values(), pixels)
     with rasterio.open(path) as file:
         bands_read = file.read()
@@ -304,6 +304,18 @@ def test_odd_images_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     path.write_bytes(directory([*TAGS, *ODD[name]]) + bytes(100))
     assert describe(path)["/0"].kind == "refused"
+
+
+def test_a_huge_part_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tags = [(256, 4, 1, 1 << 20), (257, 4, 1, 1 << 20), (258, 3, 1, 8), (259, 3, 1, 8)]
+    strip = [(273, 4, 1, 0), (278, 4, 1, 1 << 20), (279, 4, 1, 0)]
+    path.write_bytes(directory([*tags, *strip]))
+    storage = describe(path)["/0"].storage
+    assert storage == {
+        "kind": "refused",
+        "why": "chunks of 1099511627776 bytes: expected at most 1073741824",
+    }
 
 
 @pytest.mark.parametrize("length", [1 << 20, 1 << 31])

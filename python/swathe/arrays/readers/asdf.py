@@ -28,7 +28,7 @@ from swathe.arrays.index_writer import (
 )
 from swathe.arrays.readers.asdf_arrays import View
 from swathe.arrays.readers.asdf_tree import open_tree, walk, yaml_package
-from swathe.arrays.readers.bounds import BoundedFile, check_chunk, typed_errors
+from swathe.arrays.readers.bounds import BoundedFile, check_chunk, chunk_fault, typed_errors
 from swathe.core.errors import FormatError, NoSuchHduError
 
 if TYPE_CHECKING:
@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
     from swathe.arrays.readers.asdf_blocks import Block
 
-FILTERS = {"zlib": "deflate", "bzp2": "bzip2", "lz4": "asdflz4"}
+FILTERS: dict[str, dict[str, Any]] = {
+    "zlib": {"name": "deflate"},
+    "bzp2": {"name": "bzip2"},
+    "lz4": {"name": "lz4", "framing": "asdf"},
+}
 
 
 def describe(file: IO[bytes]) -> bytes:
@@ -105,6 +109,8 @@ def _add(
 def _storage(index: IndexWriter, view: View, file: BoundedFile) -> dict[str, Any]:
     if view.refusal:
         return refusal(view.refusal)
+    if fault := chunk_fault([], view.dtype.itemsize):
+        return refusal(fault)
     if view.data is not None:
         return inline(view.data.tobytes())
     block = view.block
@@ -121,12 +127,14 @@ def _storage(index: IndexWriter, view: View, file: BoundedFile) -> dict[str, Any
     if block.compression not in FILTERS:
         return refusal(f"compression {block.compression}")
     if view.is_plain and view.offset == 0 and size == block.data_size and size:
-        filters = [{"name": FILTERS[block.compression]}]
+        filters = [FILTERS[block.compression]]
         pieces = block.pieces(file) if block.compression == "lz4" else []
         if chunk_shape := _piece_shape(view, [each[2] for each in pieces]):
             starts, lengths = [each[0] for each in pieces], [each[1] for each in pieces]
             numbers = range(len(pieces))
             return index.chunks(chunk_shape, filters, numbers, starts, lengths, is_padded=False)
+        if fault := chunk_fault(view.shape, view.dtype.itemsize):
+            return refusal(fault)
         return index.chunks(view.shape, filters, [0], [block.offset], [block.used_size])
     if block.compression == "lz4":
         return refusal("a part of a block that is compressed by lz4")

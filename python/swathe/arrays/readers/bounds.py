@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 MOST_ARRAY_ELEMENTS = 1 << 52
 MOST_CHUNK_BYTES = 1 << 30
-"""Largest chunk that a reader decodes."""
+"""Largest chunk that is decoded."""
+MOST_ELEMENT_BYTES = 1 << 16
+MOST_AXES = 32
+"""What `crates/chunk-index` takes."""
 
 
 class BoundedFile(io.RawIOBase):
@@ -90,14 +94,36 @@ def check_chunk(what: str, size: int) -> None:
 
 
 def check_shape(what: str, shape: Sequence[int]) -> None:
-    """Raise FormatError if a length is negative, or there are too many elements."""
+    """Raise FormatError if a length is negative, or there are too many elements or axes."""
     size = 1
+    if len(shape) > MOST_AXES:
+        raise FormatError(f"{what}: expected at most {MOST_AXES} axes, found {len(shape)}")
     for length in shape:
         size *= max(length, 1)
         if length < 0 or size > MOST_ARRAY_ELEMENTS:
             raise FormatError(
                 f"{what}: expected at most {MOST_ARRAY_ELEMENTS} elements, found {list(shape)[:9]}"
             )
+
+
+def chunk_fault(chunk_shape: Sequence[int], element_bytes: int) -> str:
+    """Return why chunks are not read; empty if they are."""
+    size = math.prod(chunk_shape) * element_bytes
+    if element_bytes > MOST_ELEMENT_BYTES:
+        return f"elements of {element_bytes} bytes: expected at most {MOST_ELEMENT_BYTES}"
+    if size > MOST_CHUNK_BYTES:
+        return f"chunks of {size} bytes: expected at most {MOST_CHUNK_BYTES}"
+    return ""
+
+
+def fill_chunk_shape(shape: Sequence[int], element_bytes: int) -> list[int]:
+    """Return a shape of chunks for an array without any: as many last axes as one may have."""
+    chunk_shape, size = [1] * len(shape), element_bytes
+    for axis in reversed(range(len(shape))):
+        rows = min(max(shape[axis], 1), MOST_CHUNK_BYTES // size)
+        chunk_shape[axis] = max(rows, 1)
+        size *= chunk_shape[axis]
+    return chunk_shape
 
 
 @contextmanager

@@ -26,7 +26,14 @@ from swathe.arrays.index_writer import (
     refusal,
 )
 from swathe.arrays.readers import hdf4_container as hdf4
-from swathe.arrays.readers.bounds import BoundedFile, check_chunk, check_shape, typed_errors
+from swathe.arrays.readers.bounds import (
+    BoundedFile,
+    check_chunk,
+    check_shape,
+    chunk_fault,
+    fill_chunk_shape,
+    typed_errors,
+)
 from swathe.arrays.readers.hdf4_container import ChunkTable, Container, Storage, Vgroup
 from swathe.core.errors import FormatError, LimitError, NoSuchHduError
 
@@ -147,7 +154,9 @@ class _Array:
 
     def _storage(self, index: IndexWriter, name: str, dtype: np.dtype[Any]) -> dict[str, Any]:
         storage = None if self.ref is None else self.container.storage(self.tag, self.ref)
-        whole = [max(length, 1) for length in self.shape]
+        if fault := chunk_fault([], dtype.itemsize):
+            return refusal(fault)
+        whole = fill_chunk_shape(self.shape, dtype.itemsize)
         size = math.prod(self.shape) * dtype.itemsize
         if storage is None or not size:
             return index.chunks(whole, [], [], [], [])
@@ -164,6 +173,8 @@ class _Array:
                 return by_library("compression RLE")
             if storage.coder != "deflate":
                 return refusal(f"compression {storage.coder}")
+            if whole != self.shape:
+                return refusal(chunk_fault(self.shape, dtype.itemsize))
             if len(storage.pieces) > 1:
                 return refusal("compressed data in linked blocks")
             (offset, length), filters = storage.pieces[0], [{"name": "deflate"}]
@@ -214,6 +225,8 @@ class _Array:
         numbers: list[int] = []
         places: list[tuple[int, int]] = []
         coders: set[str] = set()
+        if fault := chunk_fault(chunks.chunk_shape, dtype.itemsize):
+            return refusal(fault)
         size = math.prod(chunks.chunk_shape) * dtype.itemsize
         for origin, (_, tag, ref), inside in zip(
             origins.tolist(), table.tolist(), np.broadcast_to(is_inside, len(table)), strict=True

@@ -26,7 +26,13 @@ from swathe.arrays.index_writer import (
     encode_attribute,
     refusal,
 )
-from swathe.arrays.readers.bounds import BoundedFile, check_chunk, check_shape, typed_errors
+from swathe.arrays.readers.bounds import (
+    BoundedFile,
+    check_chunk,
+    check_shape,
+    chunk_fault,
+    typed_errors,
+)
 from swathe.core.errors import FormatError, NoSuchHduError, OptionError
 
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
 MOST_IMAGES = 10_000
 FILTERS = {1: None, 5: "lzw", 8: "deflate", 32773: "packbits", 32946: "deflate", 50000: "zstd"}
 """Filter of each compression that is read natively."""
-PREDICTORS = {2: "predictor", 3: "floatpredictor"}
+PREDICTORS = {2: "horizontal", 3: "floating"}
 WITHOUT_PREDICTOR = (1, 32773)
 """Compressions that have no predictor: libtiff ignores it there, tifffile does not."""
 TEXTS = {
@@ -196,12 +202,9 @@ def _add(index: IndexWriter, name: str, page: Any, file: BoundedFile) -> None:
 
 
 def _dtype(page: Any) -> np.dtype[Any]:
-    """Return the type of the decoded elements, in the byte order of the file.
-
-    Predictor 3 stores the most significant bytes of a row first: decoded elements are big-endian.
-    """
-    is_big = page.predictor == 3 or page.parent.byteorder == ">"
-    return np.dtype("u1" if page.dtype is None else page.dtype).newbyteorder(">" if is_big else "<")
+    """Return the type of the decoded elements, in the byte order of the file."""
+    dtype = np.dtype("u1" if page.dtype is None else page.dtype)
+    return dtype.newbyteorder(page.parent.byteorder)
 
 
 def _axes(page: Any) -> tuple[list[int], list[str], list[int]]:
@@ -245,6 +248,8 @@ def _storage(
     ends = offsets + lengths
     if len(ends) and (ends.max() > file.size or (ends < offsets).any()):
         return refusal(f"parts: expected their ends in the file of {file.size} bytes")
+    if fault := chunk_fault(chunk_shape, dtype.itemsize):
+        return refusal(fault)
     filters, library = _filters(page, dtype)
     if not len(numbers):
         filters, library = [], None
@@ -316,7 +321,7 @@ def _filters(page: Any, dtype: np.dtype[Any]) -> tuple[list[dict[str, Any]], dic
                 "size": dtype.itemsize,
                 "samples": page.shaped[4],
                 "width": page.tilewidth if page.is_tiled else page.imagewidth,
-                "big_endian": dtype.byteorder == ">" or predictor == 3,
+                "big_endian": page.parent.byteorder == ">",
             }
         ]
     if name := FILTERS[compression]:
