@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from swathe.arrays.index_writer import decode_attribute
 from swathe.arrays.readers import hdf4
-from swathe.core.errors import FormatError, NoSuchHduError, SwatheError
+from swathe.core.errors import FormatError, NoSuchHduError
 from tests.arrays.chunk_reader import Array, arrays_of, parts_of
 
 SD_module = pytest.importorskip("pyhdf.SD")
@@ -284,23 +284,6 @@ def test_huge_data_sets_without_data_are_all_fill(tmp_path: Path) -> None:
     storage = describe(path)["/Data-Set-1"].storage
     assert (storage["kind"], storage["count"]) == ("chunks", 0)
     assert storage["chunk_shape"] == [1 << 10, 1 << 20]
-
-
-@pytest.mark.parametrize("name", ["formats/MOD14.hdf4", "swath/SwathFile.hdf"])
-def test_damaged_files_end_in_our_errors(name: str, data: Path) -> None:
-    whole = (data / name).read_bytes()
-    dice = np.random.default_rng(5)
-    for number in range(60):
-        part = bytearray(whole)
-        if number % 2:
-            del part[int(dice.integers(len(whole))) :]
-        else:
-            for at in dice.integers(0, min(len(whole), 20_000), 8):
-                part[at] = dice.integers(256)
-        try:
-            hdf4.describe(io.BytesIO(bytes(part)))
-        except SwatheError:
-            continue
 
 
 def test_read_of_no_array_raises(tmp_path: Path) -> None:
