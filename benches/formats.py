@@ -19,12 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness import options, save
-from links import FOLDER, Link, probe, reach, work
-
 import numpy as np
 
 import swathe
+from harness import options, save
+from links import FOLDER, Link, probe, reach, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +67,7 @@ def corners(count: int, side: int) -> list[tuple[int, int]]:
     return [(draw.randrange(last), draw.randrange(last)) for _ in range(count)]
 
 
-def compare(name: str, ways: dict[str, Callable[[], None]], windows: int, repeats: int) -> Any:
+def compare(name: str, ways: dict[str, Callable[[], Any]], windows: int, repeats: int) -> Any:
     """Time each way in turns; print the median of a window, and how many times ours it is."""
     figures: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(repeats):
@@ -89,6 +88,15 @@ def swathe_windows(path: str, array: str, places: list[tuple[int, int]]) -> None
     """Read windows as a user does: open, and index."""
     for y, x in places:
         swathe.open(path)[array][y : y + WINDOW, x : x + WINDOW]
+
+
+def in_threads(
+    pool: ThreadPoolExecutor,
+    read: Callable[[list[tuple[int, int]]], None],
+    parts: list[list[tuple[int, int]]],
+) -> None:
+    """Read the windows of each part in a thread of its own."""
+    list(pool.map(read, parts))
 
 
 def measure_windows(side: int, args: Any) -> Any:
@@ -120,12 +128,12 @@ def measure_windows(side: int, args: Any) -> Any:
         got = swathe.open(path)["/a"][y : y + WINDOW, x : x + WINDOW]
         assert (got == data[y : y + WINDOW, x : x + WINDOW]).all()
         with kept_file, ThreadPoolExecutor(2) as pool:
-            ways = {
+            ways: dict[str, Callable[[], Any]] = {
                 "swathe": partial(ours, places),
                 "h5py, opened for each": opened,
                 "h5py, kept open": partial(kept, places),
-                "swathe, 2 threads": lambda ours=ours, pool=pool: list(pool.map(ours, halves)),
-                "h5py, kept, 2 threads": lambda kept=kept, pool=pool: list(pool.map(kept, halves)),
+                "swathe, 2 threads": partial(in_threads, pool, ours, halves),
+                "h5py, kept, 2 threads": partial(in_threads, pool, kept, halves),
             }
             name = f"HDF5, chunks of {chunk}"
             results[name] = compare(name, ways, len(places), args.repeats)
@@ -153,7 +161,7 @@ def measure_tiff(side: int, args: Any) -> Any:
             for y, x in places:
                 file.read(1, window=Window(x, y, WINDOW, WINDOW))
 
-    ways = {
+    ways: dict[str, Callable[[], Any]] = {
         "swathe": partial(swathe_windows, path, "/0", places),
         "rasterio, opened for each": opened,
         "rasterio, kept open": kept,
@@ -174,7 +182,7 @@ def measure_asdf(side: int, args: Any) -> Any:
                 np.array(file["roman"]["data"][y : y + WINDOW, x : x + WINDOW])
 
     ours = partial(swathe_windows, path, "/roman/data", places)
-    ways = {"swathe": ours, "asdf, opened for each": opened}
+    ways: dict[str, Callable[[], Any]] = {"swathe": ours, "asdf, opened for each": opened}
     return compare("ASDF, not compressed", ways, len(places), args.repeats)
 
 
@@ -201,8 +209,9 @@ def measure_index(_: int, args: Any) -> Any:
         path = other
     size = sum(each.stat().st_size for each in (FOLDER / "index").rglob("*") if each.is_file())
     seconds, share = statistics.median(figures), size / path.stat().st_size
-    print(f"index of {count:,} chunks   {seconds:.2f} s ({min(figures):.2f} to {max(figures):.2f}), "
-          f"{size:,} bytes, {share:.3%} of the file")  # fmt: skip
+    low, high = min(figures), max(figures)
+    print(f"index of {count:,} chunks   {seconds:.2f} s ({low:.2f} to {high:.2f}), {size:,} bytes, "
+          f"{share:.3%} of the file")  # fmt: skip
     return {"seconds": seconds, "bytes": size, "share": share}
 
 
@@ -231,7 +240,7 @@ def measure_remote(side: int, args: Any) -> Any:
                 with fsspec.open(url, block_size=1 << 16) as stream, h5py.File(stream) as file:
                     file["a"][y : y + WINDOW, x : x + WINDOW]
 
-        ways = {
+        ways: dict[str, Callable[[], Any]] = {
             "swathe": partial(swathe_windows, name, "/a", places),
             "swathe, index not known": unknown,
             "h5py over fsspec": over_fsspec,

@@ -109,8 +109,8 @@ class ArrayTree:
     def coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         """Return the coordinates of an array, by name (CF conventions, sections 5 and 5.7).
 
-        Those are arrays named as one of its axes, and arrays that its attribute `coordinates` names,
-        in its group or the nearest group around it.
+        Those are arrays named as one of its axes, and those that its attribute `coordinates`
+        names, in its group or the nearest group around it.
         """
         texts = array.attributes.get("coordinates", "")
         named = texts.split() if isinstance(texts, str) else []

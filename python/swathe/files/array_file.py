@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swathe.files.array import Array
 from swathe.arrays.array_tree import ArrayTree
 from swathe.arrays.indexing import describe
-from swathe.files.open_object import OpenObject
 from swathe.core.errors import NoSuchArrayError
+from swathe.files.array import Array
+from swathe.files.open_object import OpenObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,12 +123,12 @@ def _absolute(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"
 
 
-def tree_of(native: _swathe.Object, format: str) -> ArrayTree:
+def tree_of(native: _swathe.Object, file_format: str) -> ArrayTree:
     """Return the arrays of a file: as its index entry has them, or as its library says.
 
     Args:
         native: the engine's file.
-        format: its format, as `format_of` found it.
+        file_format: its format, as `format_of` found it.
 
     Raises:
         FormatError: If the library rejects the file.
@@ -137,7 +137,7 @@ def tree_of(native: _swathe.Object, format: str) -> ArrayTree:
     """
     text = native.chunk_index()
     if text is None:
-        native.set_chunk_index(describe(native, format))
+        native.set_chunk_index(describe(native, file_format))
         text = native.chunk_index()
         assert text is not None
     return ArrayTree(text)

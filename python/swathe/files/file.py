@@ -11,13 +11,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.arrays.indexing import format_of
 from swathe.core.errors import (
     ChangedError,
     FormatError,
     NoSuchHduError,
     NotAnImageError,
 )
-from swathe.arrays.indexing import format_of
 from swathe.files.array_file import ArrayFile, tree_of
 from swathe.files.hdu import HduInfo
 from swathe.files.image import Image
@@ -41,11 +41,11 @@ MOST_NAMES = 20
 """Number of HDUs named in an error."""
 
 
-def open(path: Source) -> File | ArrayFile:
-    """Open a file by path or URL: FITS, HDF5, NetCDF, HDF4, TIFF or ASDF.
+def open(path: Source) -> File | Any:
+    """Open a file by path or URL: a `File` of FITS, or an `ArrayFile` of another format.
 
-    The format is recognised by the bytes of the file, not by its name. The whole file may be
-    compressed by gzip, bzip2 or compress.
+    The others are HDF5, NetCDF, HDF4, TIFF and ASDF. The format is recognised by the bytes of the
+    file, not by its name. The whole file may be compressed by gzip, bzip2 or compress.
 
     URLs have a scheme `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An
     object in a store of the catalogue is `NAME:path`. Only the needed headers are read. A file that
@@ -253,10 +253,10 @@ def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
     """
     recent = _recent_of(path, fresh)
     if recent.tree is None:
-        format = format_of(recent.native)
-        if format == "fits":
+        file_format = format_of(recent.native)
+        if file_format == "fits":
             return File(recent.native, recent.notes, recent.name)
-        recent.tree = tree_of(recent.native, format)
+        recent.tree = tree_of(recent.native, file_format)
     return ArrayFile(recent.native, recent.tree, recent.notes, recent.name)
 
 
