@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from swathe.arrays.readers import tiff
 from swathe.core.errors import FormatError, NoSuchHduError
-from tests.arrays.chunk_reader import Array, arrays_of
+from tests.arrays.chunk_reader import Array, arrays_of, parts_of
 
 tifffile = pytest.importorskip("tifffile")
 rasterio = pytest.importorskip("rasterio")
@@ -250,16 +250,32 @@ def test_without_imagecodecs_its_compressions_are_refused(
     assert "imagecodecs" in storage["why"]
 
 
-def test_subifds_are_overviews(tmp_path: Path) -> None:
+def test_images_inside_images_have_their_names(tmp_path: Path) -> None:
     path, pixels = tmp_path / "a.tif", image((64, 64), "u2")
+    options: dict[str, Any] = {"photometric": "minisblack"}
     with tifffile.TiffWriter(path) as writer:
-        writer.write(pixels, subifds=1, photometric="minisblack")
-        writer.write(pixels[::2, ::2], subfiletype=1, photometric="minisblack")
-        writer.write(pixels + 1, photometric="minisblack")
+        writer.write(pixels, subifds=2, **options)
+        writer.write(pixels[::2, ::2], subfiletype=1, **options)
+        writer.write(pixels + 2, **options)
+        writer.write(pixels + 1, **options)
+        for number in range(2):
+            writer.write(pixels > 20 + number, subfiletype=4, photometric="mask")
     arrays = describe(path)
-    assert list(arrays) == ["/0", "/0/overview_1", "/1"]
+    assert list(arrays) == ["/0", "/0/overview_1", "/0/image_1", "/1", "/1/mask", "/1/mask_2"]
     np.testing.assert_array_equal(arrays["/0/overview_1"].values(), pixels[::2, ::2])
+    np.testing.assert_array_equal(arrays["/0/image_1"].values(), pixels + 2)
     np.testing.assert_array_equal(arrays["/1"].values(), pixels + 1)
+    np.testing.assert_array_equal(values_of(arrays["/1/mask_2"], path), pixels > 21)
+
+
+def test_an_image_that_refers_to_itself_is_read_twice() -> None:
+    tags = sorted([*TAGS, *STRIPS, (330, 4, 1, 8)])
+    whole = io.BytesIO(directory(tags) + bytes(100))
+    arrays = parts_of(tiff.describe(whole))[0]["arrays"]
+    assert [array["name"] for array in arrays] == ["/0", "/0/image_1"]
+    beyond = io.BytesIO(directory([*tags[:-1], (330, 4, 1, 5000)]) + bytes(100))
+    with pytest.raises(FormatError):
+        tiff.describe(beyond)
 
 
 def directory(tags: list[tuple[int, int, int, int]], after: int = 0) -> bytes:

@@ -1,7 +1,8 @@
 """Read TIFF, BigTIFF, GeoTIFF and COG with tifffile.
 
 Every image is an array: `/0`, `/1`, ... are full images, `/0/overview_1` is a smaller copy of `/0`,
-`/0/mask` tells which of its pixels are valid, `/0/mask_overview_1` is a smaller copy of that. Axes
+`/0/mask` tells which of its pixels are valid, `/0/mask_overview_1` is a smaller copy of that, and
+`/0/image_1` is another image that `/0` refers to (SubIFDs). Axes
 are `y, x`, or `y, x, band` where the samples of a pixel are stored together, or `band, y, x` where
 each band is stored by itself; volumes have `z` before `y`. GeoTIFF keys are attributes of the
 array. Palettes and colour spaces are not applied.
@@ -148,40 +149,41 @@ def _check_chain(tiff: Any, file: BoundedFile) -> None:
 
 def _images(tiff: Any, file: BoundedFile) -> Iterator[tuple[str, Any]]:
     """Return the images with their names."""
-    full = 0
-    overviews: dict[str, int] = {}
+    full = -1
+    numbers: dict[str, int] = {}
 
-    def name_of(page: Any) -> str:
+    def name_of(page: Any, is_inner: bool) -> str:
         nonlocal full
         kind = page.subfiletype
-        if not kind & 5 or not full:
+        if full < 0 or not (kind & 5 or is_inner):
             full += 1
-            return f"/{full - 1}"
-        name = f"/{full - 1}" + ("/mask" if kind & 4 else "")
-        if kind & 1:
-            number = overviews[name] = overviews.get(name, 0) + 1
-            return name + ("_" if kind & 4 else "/") + f"overview_{number}"
-        return name
+            return f"/{full}"
+        mask = f"/{full}/mask"
+        name = {
+            0: f"/{full}/image_",
+            1: f"/{full}/overview_",
+            4: mask,
+            5: f"{mask}_overview_",
+        }[kind & 5]
+        number = numbers[name] = numbers.get(name, 0) + 1
+        if name == mask:
+            return mask if number == 1 else f"{mask}_{number}"
+        return f"{name}{number}"
 
-    names: set[str] = set()
     for page in tiff.pages:
-        for each in (page, *_inner_images(page, file)):
-            name = name_of(each)
-            if name in names:
-                raise FormatError(f"expected one image {name}, found two")
-            names.add(name)
-            yield name, each
+        yield name_of(page, is_inner=False), page
+        for each in _inner_images(page, file):
+            yield name_of(each, is_inner=True), each
 
 
 def _inner_images(page: Any, file: BoundedFile) -> list[Any]:
-    """Return the smaller images that an image refers to (SubIFDs)."""
+    """Return the images that an image refers to (SubIFDs)."""
     offsets = page.subifds or ()
     if len(set(offsets)) != len(offsets) or len(offsets) > MOST_IMAGES:
         raise FormatError(f"image {page.index}: expected inner images, each once")
     for offset in offsets:
         file.part(f"image inside image {page.index}", offset, 2)
-    inner = list(page.pages) if offsets else []
-    return [each for each in inner if each.subfiletype & 5]
+    return list(page.pages) if offsets else []
 
 
 def _add(index: IndexWriter, name: str, page: Any, file: BoundedFile) -> None:
