@@ -227,6 +227,17 @@ def test_quantities_tables_and_groups(tmp_path: Path) -> None:
     assert "/wcs" not in groups
 
 
+def test_a_tree_may_end_at_any_byte() -> None:
+    for padding in range(65400, 65440):
+        tree = f"a: {'x' * padding}\nb: 5\nc: '\n\n  ...d'"
+        file = io.BytesIO(text_of(tree) + block(b"1234"))
+        root = parts_of(reader.describe(file))[0]["groups"]["/"]
+        assert len(root["a"]) == padding
+        assert decode_attribute(root["b"]) == 5
+    whole = text_of("a: 1")[:-1]
+    assert parts_of(reader.describe(io.BytesIO(whole)))[0]["arrays"] == []
+
+
 def test_records_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.asdf"
     values = np.array(

@@ -59,7 +59,8 @@ def _tree_text(file: BoundedFile) -> tuple[bytes, int]:
         data += file.read(size)
         if data.find(b"\xd3BLK") != -1 and not TREE_START.search(data[: data.find(b"\xd3BLK")]):
             return b"", data.find(b"\xd3BLK")
-        if match := TREE_END.search(data):
+        match = TREE_END.search(data)
+        if match and (match.end() < len(data) or len(data) >= file.size):
             first = TREE_START.search(data)
             if first is None or first.start() > match.start():
                 raise FormatError("expected %YAML before the end of the tree")
