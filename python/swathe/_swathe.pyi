@@ -612,6 +612,32 @@ class Object:
     ) -> Cutout:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on a disk of this host."""
+
+    def read_at(self, at: int, length: int) -> bytes:
+        """Return bytes of the decompressed object; fewer only at its end."""
+
+    def content_len(self) -> int:
+        """Return the length of the decompressed object; a stream is read to its end."""
+
+    def chunk_index(self) -> bytes | None:
+        """Return the JSON of its chunk index, if it is known."""
+
+    def set_chunk_index(self, index: bytes) -> None:
+        """Check a chunk index, and keep it."""
+
+    def read_array(
+        self,
+        path: str,
+        start: Sequence[int],
+        stop: Sequence[int],
+        mode: Mode = "strict",
+        objective: Objective = "auto",
+    ) -> Buffer:
+        """Read `[start, stop)` of an array, fastest axis first, as it is stored."""
+
 class HduInfo:
     """Properties of an HDU; shapes in NumPy order."""
 

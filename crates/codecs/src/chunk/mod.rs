@@ -272,16 +272,7 @@ impl TryFrom<Vec<Filter>> for Filters {
     type Error = FilterError;
 
     fn try_from(filters: Vec<Filter>) -> Result<Filters, FilterError> {
-        if filters.len() > MOST_FILTERS {
-            return Err(FilterError::Parameter {
-                filter: "filters",
-                what: "their number",
-                expected: "at most 32",
-                found: filters.len() as i64,
-            });
-        }
-        filters.iter().try_for_each(Filter::validate)?;
-        Ok(Filters(filters))
+        Filters::new(filters)
     }
 }
 
@@ -336,6 +327,24 @@ enum Size {
 }
 
 impl Filters {
+    /// Check the number and the parameters of filters.
+    ///
+    /// # Errors
+    ///
+    /// [`FilterError::Parameter`] if one is wrong.
+    pub fn new(filters: Vec<Filter>) -> Result<Filters, FilterError> {
+        if filters.len() > MOST_FILTERS {
+            return Err(FilterError::Parameter {
+                filter: "filters",
+                what: "their number",
+                expected: "at most 32",
+                found: filters.len() as i64,
+            });
+        }
+        filters.iter().try_for_each(Filter::validate)?;
+        Ok(Filters(filters))
+    }
+
     /// The filters, in order.
     pub fn as_slice(&self) -> &[Filter] {
         &self.0
