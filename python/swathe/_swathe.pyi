@@ -883,6 +883,21 @@ class RotatingFile:
             OSError: If it cannot be written to.
         """
 
+def decode_chunk(filters_json: str, skips: int, data: bytes, decoded_bytes: int) -> bytes:
+    """Decode a chunk of an array.
+
+    Args:
+        filters_json: filters in the order in which a writer applies them, as in
+            docs/design/030-chunk-index.md.
+        skips: bit `i` is set if filter `i` was not applied.
+        data: stored bytes.
+        decoded_bytes: bytes that they decode to.
+
+    Raises:
+        ValueError: If a filter is not known, or a parameter is wrong.
+        FormatError: If the bytes are not those of a chunk of this size.
+    """
+
 def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
     """Start recording events."""
 
