@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.arrays.index_writer import CHUNK, MAGIC, decode_attribute, dtype_of
+from swathe.arrays.array_tree import decode_attribute, dtype_of
+from swathe.arrays.index_writer import CHUNK, MAGIC
 
 
 @dataclass

@@ -1,12 +1,12 @@
 //! An index whose content is checked, and the layouts that it provides.
 
+use crate::columns::{Columns, ROW_BYTES};
 use crate::error::IndexError;
 use crate::head::{ArrayHead, Head, StorageHead};
 use crate::table::{IndexTable, Positions};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 use swathe_codecs::chunk::Filters;
 use swathe_layout::{ChunkGrid, Layout, Rows, Storage};
@@ -14,8 +14,6 @@ use swathe_layout::{ChunkGrid, Layout, Rows, Storage};
 const MAGIC: &[u8; 8] = b"SWIX\x01\0\0\0";
 /// Bytes before the JSON.
 const HEAD_BYTES: usize = 16;
-/// Bytes of one chunk in the columns.
-const ROW_BYTES: usize = 8 + 8 + 8 + 4;
 /// Most axes of an array, as in HDF5.
 const MOST_AXES: usize = 32;
 /// Most bytes of an element.
@@ -70,57 +68,6 @@ pub enum ArrayStorage {
     },
 }
 
-/// The columns of all chunks.
-#[derive(Debug)]
-pub(crate) struct Columns {
-    bytes: Arc<[u8]>,
-    /// First byte of the first column.
-    start: usize,
-    rows: usize,
-}
-
-impl Columns {
-    fn word(&self, column: usize, row: usize) -> u64 {
-        let at = self.start + (column * self.rows + row) * 8;
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.bytes[at..at + 8]);
-        u64::from_le_bytes(word)
-    }
-
-    fn number(&self, row: usize) -> u64 {
-        self.word(0, row)
-    }
-
-    pub(crate) fn offset(&self, row: usize) -> u64 {
-        self.word(1, row)
-    }
-
-    pub(crate) fn length(&self, row: usize) -> u64 {
-        self.word(2, row)
-    }
-
-    pub(crate) fn skips(&self, row: usize) -> u32 {
-        let at = self.start + 3 * self.rows * 8 + row * 4;
-        let mut word = [0; 4];
-        word.copy_from_slice(&self.bytes[at..at + 4]);
-        u32::from_le_bytes(word)
-    }
-
-    /// The row of a chunk among those of its array.
-    pub(crate) fn find(&self, rows: Range<usize>, chunk: u64) -> Option<usize> {
-        let (mut low, mut high) = (rows.start, rows.end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.number(middle).cmp(&chunk) {
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
-    }
-}
-
 impl ChunkIndex {
     /// Read an index, and check all of it.
     ///
@@ -150,7 +97,7 @@ impl ChunkIndex {
             return Err(IndexError::bytes(expected, format!("{} bytes", bytes.len() - start)));
         };
         let json_bytes = json.len();
-        let columns = Arc::new(Columns { bytes: bytes.clone(), start, rows });
+        let columns = Arc::new(Columns::new(bytes.clone(), start, rows));
         let mut arrays = Vec::with_capacity(head.arrays.len());
         let mut numbers = HashMap::with_capacity(head.arrays.len());
         for array in head.arrays {
@@ -299,7 +246,7 @@ impl Array {
                 }
             }
             StorageHead::Chunks { first, count: rows, .. } => {
-                self.listed(first, rows, count, columns)?
+                self.in_rows(first, rows, count, columns)?
             }
             _ => return Ok(ArrayStorage::Index),
         };
@@ -342,16 +289,16 @@ impl Array {
     }
 
     /// Chunks whose positions are rows of the columns.
-    fn listed(
+    fn in_rows(
         &self,
         first: u64,
         rows: u64,
         count: u64,
         columns: &Arc<Columns>,
     ) -> Result<Positions, IndexError> {
-        let end = first.checked_add(rows).filter(|&end| end <= columns.rows as u64);
+        let end = first.checked_add(rows).filter(|&end| end <= columns.count() as u64);
         let Some(end) = end else {
-            let expected = format!("rows of {} chunks", columns.rows);
+            let expected = format!("rows of {} chunks", columns.count());
             return Err(self.wrong(expected, format!("{rows} rows from {first}")));
         };
         let rows = first as usize..end as usize;

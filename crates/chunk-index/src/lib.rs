@@ -5,6 +5,7 @@
 //! checked here. Pure: no I/O, no async.
 #![warn(missing_docs)]
 
+mod columns;
 mod error;
 mod head;
 mod index;

@@ -1,6 +1,6 @@
 //! The chunks of one array.
 
-use crate::index::Columns;
+use crate::columns::Columns;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_codecs::chunk::Filters;
@@ -54,7 +54,7 @@ impl ChunkTable for IndexTable {
         &self.codec_name
     }
 
-    fn known(&self, chunk: u64) -> Option<Chunk> {
+    fn position(&self, chunk: u64) -> Option<Chunk> {
         let skips = |skips| Coding::Filters { skips };
         Some(match &self.positions {
             Positions::Listed { columns, rows } => match columns.find(rows.clone(), chunk) {
@@ -82,7 +82,7 @@ impl ChunkTable for IndexTable {
     }
 
     fn expected_range(&self, chunk: u64) -> Range<u64> {
-        self.known(chunk).map_or(0..0, |chunk| chunk.offset..chunk.offset + chunk.len)
+        self.position(chunk).map_or(0..0, |chunk| chunk.offset..chunk.offset + chunk.len)
     }
 
     fn fill(&self) -> &[u8] {

@@ -67,10 +67,10 @@ fn chunks_lie_where_the_columns_say_and_those_without_a_row_are_fill() {
     let table = table(&index, 0);
     assert_eq!((&*index.arrays()[0].dtype, index.arrays()[0].plane), ("<i2", [0, 1]));
     assert_eq!(table.fill(), [0xfe, 0xff]);
-    let second = table.known(1).expect("known");
+    let second = table.position(1).expect("known");
     assert_eq!((second.offset, second.len), (124, 24));
     assert_eq!(second.coding, Coding::Filters { skips: 1 });
-    assert_eq!(table.known(2).expect("known").len, 0);
+    assert_eq!(table.position(2).expect("known").len, 0);
     let whole = Region::of_shape(&[6, 4]);
     assert_eq!(table.grid().chunks_for(&whole), [0, 1, 2, 3]);
     assert_eq!(table.grid().chunk(3).shape(), [4, 3]);
@@ -88,7 +88,7 @@ fn regular_chunks_lie_at_multiples_of_their_strides() {
     let blocks = storage.replace("[1, 5, 6]", "[1, 5, 2]").replace("0, 0]", "0, 20]");
     let index = parse(&head(&[array("/blocks", "[7, 5, 6]", "null", &blocks)], 0), &[]);
     let blocks = table(&index.expect("valid"), 0);
-    let chunk = blocks.known(4 * 3 + 1).expect("known");
+    let chunk = blocks.position(4 * 3 + 1).expect("known");
     assert_eq!((chunk.offset, chunk.len), (80 + 4 * 1000 + 20, 20));
     assert_eq!(blocks.fill(), [0, 0]);
 }
@@ -167,7 +167,7 @@ proptest! {
             for array in index.arrays() {
                 if let ArrayStorage::Object(Layout { storage: Storage::Chunked(table), .. }) = &array.storage {
                     for chunk in 0..table.grid().count().unwrap_or(0).min(100) {
-                        let _ = table.known(chunk);
+                        let _ = table.position(chunk);
                     }
                 }
             }

@@ -462,8 +462,9 @@ fn read_entries(
     needs: &[TileNeed],
     work: &mut WorkerContext,
 ) -> Result<Vec<Chunk>, EngineError> {
-    let known: Option<Vec<Chunk>> = needs.iter().map(|need| table.known(need.tile)).collect();
-    if let Some(entries) = known {
+    let positions: Option<Vec<Chunk>> =
+        needs.iter().map(|need| table.position(need.tile)).collect();
+    if let Some(entries) = positions {
         return Ok(entries);
     }
     let segments: Vec<Range<u64>> = needs.iter().map(|need| table.entry_range(need.tile)).collect();

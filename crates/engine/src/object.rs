@@ -322,14 +322,14 @@ impl Object {
     /// # Errors
     /// If the HDU is no image, or its header or the tables its WCS needs cannot be used.
     pub fn template(&self, selector: &Selector) -> Result<Arc<Template>, EngineError> {
-        let named;
+        let by_name;
         let selector = match (selector, self.chunk_index()) {
             (Selector::Array(path), Some(index)) => return self.array_template(&index, path),
             (Selector::FirstImage, Some(index)) => return self.array_template(&index, ""),
             // A path is the name of an HDU in a file of FITS.
             (Selector::Array(path), None) => {
-                named = Selector::Name(path.clone(), None);
-                &named
+                by_name = Selector::Name(path.clone(), None);
+                &by_name
             }
             (selector, _) => selector,
         };

@@ -47,11 +47,11 @@ pub(crate) struct FitsHead {
 
 /// Append the head of a `.npy` file, version 1.0, of an array in C order. `shape`: fastest first.
 fn npy_head(dtype: &str, shape: &[u64], out: &mut Vec<u8>) {
-    const ALIGNED: usize = 64;
+    const ALIGNMENT: usize = 64;
     let sides: String = shape.iter().rev().map(|side| format!("{side}, ")).collect();
     let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({sides}), }}");
     // Magic, version and length take ten bytes, and the text ends with a line feed.
-    let length = (10 + text.len() + 1).next_multiple_of(ALIGNED) - 10;
+    let length = (10 + text.len() + 1).next_multiple_of(ALIGNMENT) - 10;
     text.push_str(&" ".repeat(length - 1 - text.len()));
     text.push('\n');
     out.extend_from_slice(b"\x93NUMPY\x01\x00");

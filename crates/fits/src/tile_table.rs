@@ -53,7 +53,7 @@ impl ChunkTable for TileTable {
         self.codec.codec.name()
     }
 
-    fn known(&self, _: u64) -> Option<Chunk> {
+    fn position(&self, _: u64) -> Option<Chunk> {
         None
     }
 

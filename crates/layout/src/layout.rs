@@ -73,7 +73,7 @@ pub trait ChunkTable: Debug + Send + Sync {
     fn codec_name(&self) -> &str;
 
     /// The position of a chunk, if it is known without a read.
-    fn known(&self, chunk: u64) -> Option<Chunk>;
+    fn position(&self, chunk: u64) -> Option<Chunk>;
 
     /// The bytes of the object that are the entry of a chunk; empty if its position is known.
     fn entry_range(&self, chunk: u64) -> Range<u64>;
@@ -184,7 +184,7 @@ impl Layout {
                 ("rows", start..start.saturating_add(rows.element_bytes))
             }
             Storage::Chunked(table) => {
-                let range = match table.known(last) {
+                let range = match table.position(last) {
                     Some(chunk) => chunk.offset..chunk.offset.saturating_add(chunk.len),
                     None => table.entry_range(last),
                 };

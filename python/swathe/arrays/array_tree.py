@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from swathe.arrays.index_writer import decode_attribute, dtype_of
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ_BY = {"library": "the library of the format", "refused": "refused"}
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,8 @@ class ArrayDescription:
         """Return the element of chunks that are not stored; `None` if the file names none."""
         if self._fill is None:
             return None
+        import numpy as np
+
         return np.frombuffer(base64.b64decode(self._fill), self.dtype)[0]
 
     @property
@@ -113,13 +111,13 @@ class ArrayTree:
         names, in its group or the nearest group around it.
         """
         texts = array.attributes.get("coordinates", "")
-        named = texts.split() if isinstance(texts, str) else []
-        found = {}
-        for name in dict.fromkeys([*array.dims, *named]):
+        names = texts.split() if isinstance(texts, str) else []
+        coordinates = {}
+        for name in dict.fromkeys([*array.dims, *names]):
             other = self._near(posixpath.dirname(array.path), name)
             if other is not None and other.path != array.path:
-                found[name] = other
-        return found
+                coordinates[name] = other
+        return coordinates
 
     def _near(self, group: str, name: str) -> ArrayDescription | None:
         while True:
@@ -127,3 +125,27 @@ class ArrayTree:
             if other is not None or group in ("/", ""):
                 return other
             group = posixpath.dirname(group)
+
+
+def decode_attribute(value: Any) -> Any:
+    """Return the attribute of `encode_attribute`: a text, a NumPy scalar, or an array."""
+    import numpy as np
+
+    if isinstance(value, str):
+        return value
+    if "texts" in value:
+        texts = np.array([decode_attribute(each) for each in value["texts"]], object)
+        array = texts.reshape(value["shape"])
+    else:
+        dtype = dtype_of(value["dtype"])
+        array = np.frombuffer(base64.b64decode(value["data"]), dtype).reshape(value["shape"])
+    return array[()] if array.ndim == 0 else array
+
+
+def dtype_of(text: Any) -> np.dtype[Any]:
+    """Return the dtype of its JSON: a text, or the fields of a compound type."""
+    import numpy as np
+
+    if isinstance(text, str):
+        return np.dtype(text)
+    return np.dtype([(name, dtype_of(of), *map(tuple, rest)) for name, of, *rest in text])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from swathe.arrays.indexing import read_by_library
 from swathe.core.errors import FormatError
 from swathe.files.slices import axis_range, one_per_axis
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import DTypeLike, NDArray
 
     from swathe import _swathe
@@ -181,6 +180,8 @@ class Array:
         Raises:
             FormatError: If the array is refused, or its chunks are damaged.
         """
+        import numpy as np
+
         shape = [last - first for first, last in zip(start, stop, strict=True)]
         description = self._description
         kind = description.storage["kind"]
@@ -196,13 +197,13 @@ class Array:
             part = tuple(map(slice, start, stop))
             return whole[part].copy()
         if kind == "library":
-            elements = read_by_library(
+            part_bytes = read_by_library(
                 self._file._native, self._file.tree.format, self.path, start, stop
             )
-            return np.frombuffer(elements, self.dtype).reshape(shape).copy()
+            return np.frombuffer(part_bytes, self.dtype).reshape(shape).copy()
         first, last = (start[::-1], stop[::-1]) if start else ([0], [1])
-        stored = self._file._native.read_array(self.path, first, last, "strict", objective)
-        flat: NDArray[Any] = np.frombuffer(memoryview(stored), self.dtype)
+        elements = self._file._native.read_array(self.path, first, last, "strict", objective)
+        flat: NDArray[Any] = np.frombuffer(memoryview(elements), self.dtype)
         return flat.reshape(shape)
 
 

@@ -27,8 +27,6 @@ class ArrayFile(OpenObject):
     and version, without its content (`swathe.files.file` says how).
 
     Attributes:
-        url: absolute path or URL, without credentials.
-        version: size, and ETag or modification time.
         tree: what the file says of its arrays and groups.
     """
 

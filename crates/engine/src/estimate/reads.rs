@@ -206,8 +206,8 @@ fn tiles(
     tiles.dedup();
     let pixels: u64 = grid.chunk_shape.iter().product();
     let decoded_bytes = tiles.len() as u64 * pixels * template.layout.element_bytes as u64;
-    let known: Option<Vec<Chunk>> = tiles.iter().map(|&tile| table.known(tile)).collect();
-    if let Some(chunks) = known {
+    let positions: Option<Vec<Chunk>> = tiles.iter().map(|&tile| table.position(tile)).collect();
+    if let Some(chunks) = positions {
         let ranges = chunks.iter().map(|chunk| chunk.offset..chunk.offset + chunk.len);
         let mut data: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
         data.sort_unstable_by_key(|range| range.start);

@@ -106,10 +106,10 @@ fn only_array(index: &ChunkIndex) -> Option<usize> {
 
 /// The first of the arrays that there are.
 fn paths(index: &ChunkIndex) -> String {
-    const LISTED: usize = 12;
+    const MOST_PATHS: usize = 12;
     let mut paths: Vec<&str> =
-        index.arrays().iter().take(LISTED).map(|array| &*array.path).collect();
-    if index.arrays().len() > LISTED {
+        index.arrays().iter().take(MOST_PATHS).map(|array| &*array.path).collect();
+    if index.arrays().len() > MOST_PATHS {
         paths.push("...");
     }
     if paths.is_empty() {
