@@ -616,6 +616,10 @@ class Object:
     def is_local(self) -> bool:
         """Whether it lies on a disk of this host."""
 
+    @property
+    def is_fits(self) -> bool | None:
+        """Whether it is a file of FITS; `None` if that is not known without a read."""
+
     def read_at(self, at: int, length: int) -> bytes:
         """Return bytes of the decompressed object; fewer only at its end."""
 

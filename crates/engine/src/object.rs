@@ -2,6 +2,7 @@
 
 mod arrays;
 mod companions;
+mod events;
 
 use crate::byte_source::ByteSource;
 use crate::error::EngineError;
@@ -9,11 +10,10 @@ use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
 use crate::selector::{Selector, is_image, list_hdus, numbers};
 use crate::template::Template;
-use crate::timing::{about, record_end, record_start};
+use crate::timing::about;
 use crate::worker_context::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 use swathe_chunk_index::ChunkIndex;
 use swathe_codecs::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, Header, HeaderParse};
@@ -39,6 +39,8 @@ pub struct Object {
     /// `NAME:path`, if it was opened so.
     name: Option<String>,
     kind: Option<StreamKind>,
+    /// Whether its first bytes are those of FITS, if they were read and are not compressed.
+    begins_as_fits: Option<bool>,
     pub(crate) content: ByteSource,
     walk: Mutex<Walk>,
     /// Its arrays, if it is not FITS and they are known.
@@ -111,7 +113,9 @@ impl Object {
         // The headers of a plain local file of FITS are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local() || first != *FITS_START;
         let entry = if worth_it { index_entry::load(&*source) } else { None };
-        Ok(Object::new(source, name, kind, entry, stores, false, cancel))
+        let object = Object::new(source, name, kind, entry, stores, false, cancel);
+        let begins_as_fits = kind.is_none().then_some(first == *FITS_START);
+        Ok(Object { begins_as_fits, ..object })
     }
 
     fn new(
@@ -149,6 +153,7 @@ impl Object {
             source,
             name,
             kind,
+            begins_as_fits: None,
             content,
             walk: Mutex::new(walk),
             chunks: Mutex::new(chunks.map(Arc::new)),
@@ -160,29 +165,6 @@ impl Object {
         };
         warning.into_iter().for_each(|note| object.note(note));
         object
-    }
-
-    /// As [`Object::open`], for single cuts: events record that, and headers read later.
-    ///
-    /// # Errors
-    /// As [`Object::open`].
-    pub fn open_alone(
-        url: &str,
-        stores: &Stores,
-        fresh: bool,
-        cancel: Cancel,
-    ) -> Result<Object, EngineError> {
-        let object =
-            trace_opening(&stores.display_name(url), || Object::open(url, stores, fresh, cancel));
-        object.map(|object| Object { tells: true, ..object })
-    }
-
-    /// Do what reads headers.
-    pub(crate) fn opening<T>(
-        &self,
-        work: impl FnOnce() -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        if self.tells { trace_opening(self.display_name(), work) } else { work() }
     }
 
     /// The same, as one that was opened some time ago: at a version that is no more than assumed.
@@ -478,18 +460,6 @@ impl Object {
     fn note(&self, note: String) {
         lock(&self.notes).push(format!("{}: {note}", self.url()));
     }
-}
-
-/// Open an object, or a part of it, and record that.
-fn trace_opening<T>(
-    name: &str,
-    work: impl FnOnce() -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let about = about(name);
-    record_start("OPEN_START", Instant::now(), &about);
-    let result = work();
-    record_end(&["OPEN_END"], Instant::now(), &about, None, result.as_ref().err());
-    result
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

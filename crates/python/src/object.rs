@@ -156,6 +156,12 @@ impl Object {
         self.inner.is_local()
     }
 
+    /// Whether it is a file of FITS, as far as that is known without a read.
+    #[getter]
+    fn is_fits(&self) -> Option<bool> {
+        self.inner.is_fits()
+    }
+
     /// Bytes of the decompressed object; fewer than asked for only at its end.
     fn read_at<'py>(
         &self,

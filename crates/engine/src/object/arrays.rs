@@ -19,6 +19,17 @@ impl Object {
         self.content.peek(at, length, cancel)
     }
 
+    /// Whether it is a file of FITS, as far as that is known without a read.
+    pub fn is_fits(&self) -> Option<bool> {
+        if !lock(&self.walk).hdus.is_empty() {
+            return Some(true);
+        }
+        match self.chunk_index() {
+            Some(_) => Some(false),
+            None => self.begins_as_fits,
+        }
+    }
+
     /// Bytes of the decompressed object. A stream is read to its end to find them.
     ///
     /// # Errors
