@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import swathe
-from harness import options, save
+from harness import options, save, survey
 from links import FOLDER, Link, probe, reach, work
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ def measure_remote(side: int, args: Any) -> Any:
         file.create_dataset(
             "a", data=pixels(side), chunks=(256, 256), compression="gzip", shuffle=True
         )
+    shutil.copy(survey(2) / "frame-000001.fit", files)  # for the probe
     with reach(LINK, files) as proxy:
         probe(LINK)
         name, url = f"{LINK.id}:a.h5", f"{proxy.url}/a.h5"

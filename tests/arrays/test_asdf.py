@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from swathe.arrays.index_writer import decode_attribute
+from swathe.arrays.array_tree import decode_attribute
 from swathe.arrays.readers import asdf as reader
 from swathe.core.errors import FormatError, NoSuchHduError
 from tests.arrays.chunk_reader import Array, arrays_of, parts_of

@@ -5,9 +5,9 @@ modules and has read no input. So a call starts within milliseconds; an interpre
 takes a second. The child leads a process group and has limits on memory, time, open files and
 file size. It leaves no core file and has only a few harmless environment variables.
 
-A function returns bytes, or raises one of our errors: nothing is unpickled. The child and all
-its descendants are killed when its time is over, when the call is cancelled, and when this
-process ends.
+A function returns bytes, or raises one of our errors: nothing is unpickled. It may get a file,
+whose reads this process answers (`served_file.py`). The child and all its descendants are killed
+when its time is over, when the call is cancelled, and when this process ends.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -30,7 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from swathe.core import errors
-from swathe.core.errors import LimitError, SwatheError
+from swathe.core.errors import FormatError, LimitError, SwatheError
+from swathe.core.served_file import ASK, REQUEST, FileReads, ReadCounter, ServedFile
 
 MEBIBYTE = 1 << 20
 LONGEST_CALL = 60_000
@@ -43,7 +45,13 @@ KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_
 RESOLVER = "SWATHE_RESOLVER"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 """Variables with which the resolver of object names reaches its service, in either case."""
-READY = b"\0"
+READY, FAULT = b"a", b"e"
+FRAME = struct.Struct("<cQ")
+"""Start of an answer of a child: `READY` or `FAULT`, and the bytes that follow."""
+EXIT = struct.Struct("<i")
+"""How a child ended, as the nursery says it: an exit code, or minus the number of a signal."""
+HDF5_VARIABLES = {"HDF5_PLUGIN_PATH": "/nonexistent", "HDF5_USE_FILE_LOCKING": "FALSE"}
+"""Filters are not loaded from anywhere, and nothing is locked."""
 NICE = 10
 """Lower priority of a child: it may use a whole core, and others wait for this process."""
 
@@ -57,7 +65,9 @@ class ProcessLimits:
         cpu_s: CPU time.
         wall_s: elapsed time.
         answer_mb: size of the answer, in MiB.
-        files: number of files open at the same time.
+        files: number of files open at the same time; with 0 the function's module must be one
+            that the nursery has imported, with all that it imports.
+        file_mb: size of a file that is written, in MiB; that of the answer by default.
     """
 
     memory_mb: int = 512
@@ -65,6 +75,7 @@ class ProcessLimits:
     wall_s: float = 60.0
     answer_mb: int = 64
     files: int = 64
+    file_mb: int | None = None
 
 
 class ConfinedProcess:
@@ -95,7 +106,13 @@ class ConfinedProcess:
         self._threads.shutdown()
 
     async def call(
-        self, what: str, function: str, argument: Mapping[str, Any], bounds: ProcessLimits
+        self,
+        what: str,
+        function: str,
+        argument: Mapping[str, Any],
+        bounds: ProcessLimits,
+        file: FileReads | None = None,
+        library: str = "",
     ) -> bytes:
         """Return the result of `module:function` for an argument; cancelling kills the child.
 
@@ -104,16 +121,21 @@ class ConfinedProcess:
             function: function called with the argument's values as keywords; returns bytes.
             argument: values that JSON can represent.
             bounds: limits of the call.
+            file: file that the function gets as its keyword `file`, if any.
+            library: name of the library that reads; if it crashes, the input is rejected.
 
         Raises:
             LimitError: If the call exceeds a limit, or too many calls wait.
+            FormatError: If the library crashes, by a signal or by an end without an answer.
             SwatheError: If the function raises one; the class is the same.
         """
         cancel = threading.Event()
         if not self._room.acquire(blocking=False):
             raise LimitError("too many tables are waiting to be read; try again soon", RETRY_S)
         try:
-            answer = self._threads.submit(self.run, what, function, argument, bounds, cancel.is_set)
+            answer = self._threads.submit(
+                self.run, what, function, argument, bounds, file, library, cancel.is_set
+            )
         except BaseException:
             self._room.release()
             raise
@@ -129,69 +151,129 @@ class ConfinedProcess:
         function: str,
         argument: Mapping[str, Any],
         bounds: ProcessLimits,
+        file: FileReads | None = None,
+        library: str = "",
         is_gone: Callable[[], bool] = lambda: False,
     ) -> bytes:
         """Return the result as `call` does, but block; raise LimitError soon after `is_gone()`."""
-        call = json.dumps({"function": function, "argument": argument, **asdict(bounds)}).encode()
+        request = {"function": function, "argument": argument, **asdict(bounds)}
+        if file is not None:
+            request["file"] = [file.size, file.block_bytes]
+        call = json.dumps(request).encode()
         if len(call) > LONGEST_CALL:
             raise LimitError(f"{what}: expected arguments of {LONGEST_CALL} bytes at most")
         with self._lock:
             if self._nursery is None or self._nursery.is_over():
                 self._nursery = _Nursery(self._imports)
-            leash = self._nursery.call(call)
-        with leash:
-            answer = _answer(leash, what, bounds, is_gone)
-        return _result(answer, what, bounds)
+            line, leash = self._nursery.call(call)
+        with leash, line:
+            conversation = _Conversation(line, what, bounds, is_gone)
+            answer = conversation.answer(file)
+            if answer is None:
+                raise _crash(leash, what, bounds, library)
+        return _result(*answer, what, bounds)
 
 
-def _answer(
-    leash: socket.socket, what: str, bounds: ProcessLimits, is_gone: Callable[[], bool]
-) -> bytearray:
-    """Return all bytes that a child sends; closing the leash kills the child."""
-    end = time.monotonic() + bounds.wall_s
-    answer = bytearray()
-    most = bounds.answer_mb * MEBIBYTE + LONGEST_FAULT
-    leash.settimeout(LOOK_S)
-    while True:
-        if is_gone():
-            raise LimitError(f"{what}: the call was cancelled")
+@dataclass(frozen=True)
+class _Conversation:
+    """What is said on the line to a child."""
+
+    line: socket.socket
+    what: str
+    bounds: ProcessLimits
+    is_gone: Callable[[], bool]
+
+    def answer(self, file: FileReads | None) -> tuple[bytes, bytearray] | None:
+        """Answer the reads of a child; return the kind and content of its result, if it sends one.
+
+        Closing the leash kills the child.
+        """
+        end = time.monotonic() + self.bounds.wall_s
+        counter = None if file is None else ReadCounter(file, self.what)
+        self.line.settimeout(LOOK_S)
+        while True:
+            head = self._receive(FRAME.size, end)
+            if head is None:
+                return None
+            if head[:1] == ASK and counter is not None:
+                rest = self._receive(REQUEST.size - FRAME.size, end)
+                if rest is None:
+                    return None
+                self._send(counter.answer(bytes(head + rest)), end)
+                continue
+            kind, length = FRAME.unpack(head)
+            most = self.bounds.answer_mb * MEBIBYTE if kind == READY else LONGEST_FAULT
+            if length > most:
+                raise LimitError(f"{self.what} has more than {self.bounds.answer_mb} MB of values")
+            content = self._receive(length, end)
+            return None if content is None else (kind, content)
+
+    def _check(self, end: float) -> None:
+        if self.is_gone():
+            raise LimitError(f"{self.what}: the call was cancelled")
         if time.monotonic() > end:
-            raise LimitError(f"{what} needs more than {bounds.wall_s:g} s to read")
-        try:
-            part = leash.recv(MEBIBYTE)
-        except TimeoutError:
-            continue
-        if not part:
-            return answer
-        answer += part
-        if len(answer) > most:
-            raise LimitError(f"{what} has more than {bounds.answer_mb} MB of values")
+            raise LimitError(f"{self.what} needs more than {self.bounds.wall_s:g} s to read")
+
+    def _receive(self, length: int, end: float) -> bytearray | None:
+        """Return that many bytes, or None if the child ends before."""
+        content = bytearray()
+        while len(content) < length:
+            self._check(end)
+            with suppress(TimeoutError):
+                part = self.line.recv(min(MEBIBYTE, length - len(content)))
+                if not part:
+                    return None
+                content += part
+        return content
+
+    def _send(self, content: bytes, end: float) -> None:
+        """Send bytes; a child that has ended is seen at the next `_receive`."""
+        rest = memoryview(content)
+        while rest:
+            self._check(end)
+            with suppress(TimeoutError):
+                try:
+                    rest = rest[self.line.send(rest) :]
+                except (BrokenPipeError, ConnectionResetError):
+                    return
 
 
-def _result(answer: bytearray, what: str, bounds: ProcessLimits) -> bytes:
-    """Return the result of a child, or raise its error; an empty answer means it was killed."""
-    if answer.startswith(READY):
-        return bytes(memoryview(answer)[1:])
+def _crash(
+    leash: socket.socket, what: str, bounds: ProcessLimits, library: str
+) -> LimitError | FormatError:
+    """Return the error of a child that ended without an answer."""
+    leash.settimeout(bounds.wall_s)
+    exit_code = EXIT.unpack(leash.recv(EXIT.size).ljust(EXIT.size, b"\0"))[0]
+    if library and exit_code not in (-signal.SIGKILL, -signal.SIGXCPU):
+        by = (
+            f"by signal {signal.Signals(-exit_code).name}" if exit_code < 0 else "without an answer"
+        )
+        return FormatError(f"{what}: file rejected: its reader ({library}) ended {by}")
+    return LimitError(
+        f"{what}: its reader was killed; its limits are {bounds.memory_mb} MB of memory "
+        f"and {bounds.cpu_s} s of CPU time"
+    )
+
+
+def _result(kind: bytes, answer: bytearray, what: str, bounds: ProcessLimits) -> bytes:
+    """Return the result of a child, or raise its error."""
+    if kind == READY:
+        return bytes(answer)
     try:
-        fault = json.loads(answer) if answer else {"kind": "killed"}
-        kind, text = str(fault["kind"]), str(fault.get("text", ""))
+        fault = json.loads(answer)
+        name, text = str(fault["kind"]), str(fault.get("text", ""))
     except (ValueError, KeyError, TypeError) as error:
         raise SwatheError(
             f"{what}: its reader sent no valid answer: {bytes(answer[:80])!r}"
         ) from error
-    if kind == "MemoryError":
+    if name == "MemoryError":
         raise LimitError(f"{what} needs more than {bounds.memory_mb} MB to read")
-    if kind == "killed":
-        raise LimitError(
-            f"{what}: its reader was killed; its limits are {bounds.memory_mb} MB of memory "
-            f"and {bounds.cpu_s} s of CPU time"
-        )
-    if kind == "LimitError":
+    if name == "LimitError":
         raise LimitError(text)
-    error_class = getattr(errors, kind, None)
+    error_class = getattr(errors, name, None)
     if isinstance(error_class, type) and issubclass(error_class, SwatheError):
         raise error_class(text)
-    raise SwatheError(f"{what}: {kind}: {text}")
+    raise SwatheError(f"{what}: {name}: {text}")
 
 
 class _Nursery:
@@ -208,6 +290,7 @@ class _Nursery:
         variables |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         # These reserve much more address space than they use.
         variables |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+        variables |= HDF5_VARIABLES
         with theirs:
             self._process = subprocess.Popen(
                 [
@@ -232,16 +315,22 @@ class _Nursery:
         """Check whether the nursery has ended and must be replaced."""
         return self._process.poll() is not None
 
-    def call(self, call: bytes) -> socket.socket:
-        """Begin a call; return the socket of its answer. Closing the socket kills the child."""
-        ours, theirs = socket.socketpair()
+    def call(self, call: bytes) -> tuple[socket.socket, socket.socket]:
+        """Begin a call; return its line and its leash. Closing the leash kills the child.
+
+        The child speaks on the line. The nursery says on the leash how the child ended.
+        """
+        line, their_line = socket.socketpair()
+        leash, their_leash = socket.socketpair()
         try:
-            with theirs:
-                socket.send_fds(self._socket, [call], [theirs.fileno()])
+            with their_line, their_leash:
+                numbers = [their_line.fileno(), their_leash.fileno()]
+                socket.send_fds(self._socket, [call], numbers)
         except BaseException:
-            ours.close()
+            line.close()
+            leash.close()
             raise
-        return ours
+        return line, leash
 
     def close(self) -> None:
         """End the nursery, which kills its children."""
@@ -266,24 +355,27 @@ def _main(number: int, imports: list[str]) -> None:
         while True:
             for key, _ in selector.select(LOOK_S if children else None):
                 if key.fileobj is parent:
-                    call, handles, _, _ = socket.recv_fds(parent, LONGEST_CALL, 1)
+                    call, handles, _, _ = socket.recv_fds(parent, LONGEST_CALL, 2)
                     if not call:
                         _kill(children)
                         return
-                    leash = socket.socket(fileno=handles[0])
+                    line, leash = (socket.socket(fileno=handle) for handle in handles)
                     if child := os.fork():
+                        line.close()
                         children[child] = leash
                         selector.register(leash, selectors.EVENT_READ, child)
                     else:
-                        _close_all_but(leash.fileno())
-                        _child(leash, call)
+                        _close_all_but(line.fileno())
+                        _child(line, call)
                 else:  # the call was cancelled
                     selector.unregister(key.fileobj)
                     _kill({key.data: children[key.data]})
-            for child in _reap(children):
+            for child, exit_code in _reap(children):
                 leash = children.pop(child)
                 with suppress(KeyError):
                     selector.unregister(leash)
+                with suppress(BrokenPipeError, ConnectionResetError):  # the call was cancelled
+                    leash.sendall(EXIT.pack(exit_code))
                 leash.close()
 
 
@@ -300,19 +392,18 @@ def _kill(children: Mapping[int, socket.socket]) -> None:
         os.kill(child, signal.SIGKILL)  # not yet waited for, so the number is still its own
 
 
-def _reap(children: Mapping[int, socket.socket]) -> list[int]:
-    """Return the children that have ended; kill what they started."""
+def _reap(children: Mapping[int, socket.socket]) -> list[tuple[int, int]]:
+    """Return the children that have ended, with their exit codes; kill what they started."""
     exits = []
     for child in children:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            exits.append(child)
+            exits.append((child, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
     return exits
 
 
-def _child(leash: socket.socket, call: bytes) -> None:
+def _child(line: socket.socket, call: bytes) -> None:
     """Run a call, send its result or error, and exit."""
     try:
         request = json.loads(call)
@@ -321,8 +412,10 @@ def _child(leash: socket.socket, call: bytes) -> None:
         _confine(
             ProcessLimits(**{name: request[name] for name in ProcessLimits.__dataclass_fields__})
         )
-        leash.sendall(_call_function(request))
-        leash.shutdown(socket.SHUT_WR)
+        kind, content = _call_function(request, line)
+        line.sendall(FRAME.pack(kind, len(content)))
+        line.sendall(content)
+        line.shutdown(socket.SHUT_WR)
     except BrokenPipeError:  # the call was cancelled
         os._exit(1)
     except BaseException as error:
@@ -331,18 +424,20 @@ def _child(leash: socket.socket, call: bytes) -> None:
     os._exit(0)
 
 
-def _call_function(request: Mapping[str, Any]) -> bytes:
-    """Return the result of a call, or its error as JSON."""
+def _call_function(request: Mapping[str, Any], line: socket.socket) -> tuple[bytes, bytes]:
+    """Return the result of a call, or its error as JSON, each after its kind."""
     from importlib import import_module
 
     module, _, name = request["function"].partition(":")
+    argument = dict(request["argument"])
+    if "file" in request:
+        argument["file"] = ServedFile(line, *request["file"])
     try:
-        result: bytes = getattr(import_module(module), name)(**request["argument"])
-        return READY + result
+        return READY, getattr(import_module(module), name)(**argument)
     except MemoryError:
-        return b'{"kind": "MemoryError"}'
+        return FAULT, b'{"kind": "MemoryError"}'
     except Exception as error:
-        return _error_json(error)
+        return FAULT, _error_json(error)
 
 
 def _error_json(error: BaseException) -> bytes:
@@ -362,7 +457,8 @@ def _confine(bounds: ProcessLimits) -> None:
     limits = {
         resource.RLIMIT_CPU: bounds.cpu_s,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: bounds.answer_mb * MEBIBYTE,
+        resource.RLIMIT_FSIZE: MEBIBYTE
+        * (bounds.answer_mb if bounds.file_mb is None else bounds.file_mb),
         resource.RLIMIT_NOFILE: bounds.files,
     }
     if sys.platform == "linux":  # other systems do not enforce this limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from swathe.arrays.indexing import read_by_library
+from swathe.arrays.indexing import read
 from swathe.core.errors import FormatError
 from swathe.files.slices import axis_range, one_per_axis
 
@@ -197,8 +197,16 @@ class Array:
             part = tuple(map(slice, start, stop))
             return whole[part].copy()
         if kind == "library":
-            part_bytes = read_by_library(
-                self._file._native, self._file.tree.format, self.path, start, stop
+            native = self._file._native
+            part_bytes = read(
+                native.read_at,
+                native.content_len(),
+                self._file.tree.format,
+                self.path,
+                self.shape,
+                start,
+                stop,
+                self.url,
             )
             return np.frombuffer(part_bytes, self.dtype).reshape(shape).copy()
         first, last = (start[::-1], stop[::-1]) if start else ([0], [1])

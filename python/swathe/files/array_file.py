@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swathe.arrays.array_tree import ArrayTree
-from swathe.arrays.indexing import describe
+from swathe.arrays.indexing import describe, format_of
 from swathe.core.errors import NoSuchArrayError
 from swathe.files.array import Array
 from swathe.files.open_object import OpenObject
@@ -121,12 +121,10 @@ def _absolute(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"
 
 
-def tree_of(native: _swathe.Object, file_format: str) -> ArrayTree:
-    """Return the arrays of a file: as its index entry has them, or as its library says.
+def tree_of(native: _swathe.Object) -> ArrayTree | None:
+    """Return the arrays of a file, as its index entry has them, or as its library says.
 
-    Args:
-        native: the engine's file.
-        file_format: its format, as `format_of` found it.
+    `None` if it is a file of FITS, or of no known format.
 
     Raises:
         FormatError: If the library rejects the file.
@@ -135,7 +133,11 @@ def tree_of(native: _swathe.Object, file_format: str) -> ArrayTree:
     """
     text = native.chunk_index()
     if text is None:
-        native.set_chunk_index(describe(native, file_format))
+        file_format = "fits" if native.is_fits else format_of(native.read_at)
+        if file_format in ("fits", None):
+            return None
+        index = describe(native.read_at, native.content_len(), file_format, native.url)
+        native.set_chunk_index(index)
         text = native.chunk_index()
         assert text is not None
     return ArrayTree(text)

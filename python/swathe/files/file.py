@@ -11,7 +11,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.arrays.indexing import format_of
 from swathe.core.errors import (
     ChangedError,
     FormatError,
@@ -253,10 +252,9 @@ def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
     """
     recent = _recent_of(path, fresh)
     if recent.tree is None:
-        file_format = format_of(recent.native)
-        if file_format == "fits":
-            return File(recent.native, recent.notes, recent.name)
-        recent.tree = tree_of(recent.native, file_format)
+        recent.tree = tree_of(recent.native)
+    if recent.tree is None:
+        return File(recent.native, recent.notes, recent.name)
     return ArrayFile(recent.native, recent.tree, recent.notes, recent.name)
 
 

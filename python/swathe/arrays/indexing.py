@@ -1,0 +1,189 @@
+"""Recognise the format of an object, and make its chunk index in a confined process."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from swathe.core.confined import ConfinedProcess, ProcessLimits
+from swathe.core.errors import FormatError, SettingsError
+from swathe.core.served_file import FileReads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+MAGIC = {
+    "fits": (b"SIMPLE  =",),
+    "hdf5": (HDF5,),
+    "netcdf3": (b"CDF\x01", b"CDF\x02", b"CDF\x05"),
+    "hdf4": (b"\x0e\x03\x13\x01",),
+    "asdf": (b"#ASDF ",),
+    "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+}
+"""First bytes of the formats. HDF5 may begin at byte 512, 1024, 2048, ... too."""
+FIRST_READ = 16
+MOST_USER_BYTES = 1 << 20
+"""Largest block of a user before HDF5; 512 bytes are usual."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How a format is read.
+
+    Attributes:
+        module: module of `swathe.arrays.readers`.
+        libraries: modules that it needs.
+        extra: extra of the package that installs them.
+        files: files that a call may open, such as schemas of the library.
+        is_flat: whether it reads elements by their numbers in C order, and not a region.
+    """
+
+    module: str
+    libraries: tuple[str, ...] = ()
+    extra: str = ""
+    files: int = 0
+    is_flat: bool = False
+
+
+READERS = {
+    "hdf5": Reader("hdf5", ("h5py",), "hdf"),
+    "netcdf3": Reader("netcdf3"),
+    "hdf4": Reader("hdf4", is_flat=True),
+    "tiff": Reader("tiff", ("tifffile",), "geotiff", files=16, is_flat=True),
+    "asdf": Reader("asdf", ("yaml",), "asdf", files=16, is_flat=True),
+}
+_LOCK = threading.Lock()
+_PROCESSES: dict[str, ConfinedProcess] = {}
+_PLACES = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+LIMITS = {"memory_mb": 1024, "cpu_s": 120, "wall_s": 600.0, "answer_mb": 256, "file_mb": 0}
+
+
+def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
+    """Return the format of an object by its bytes, or None if it is not known.
+
+    Args:
+        read_at: function that returns the bytes from an offset, as many as its second argument;
+            fewer at the end of the object.
+    """
+    first = read_at(0, FIRST_READ)
+    for name, starts in MAGIC.items():
+        if first.startswith(starts):
+            return name
+    at = 512
+    while at <= MOST_USER_BYTES and len(start := read_at(at, len(HDF5))) == len(HDF5):
+        if start == HDF5:
+            return "hdf5"
+        at *= 2
+    return None
+
+
+def describe(
+    read_at: Callable[[int, int], bytes], size: int, file_format: str, what: str = "the file"
+) -> bytes:
+    """Return the chunk index of an object.
+
+    Args:
+        read_at: function that returns the bytes from an offset, as many as its second argument.
+        size: bytes of the object.
+        file_format: what `format_of` returns.
+        what: name of the object in errors.
+
+    Raises:
+        FormatError: If the object is damaged, has no such reader, or crashes the library.
+        SettingsError: If an extra of the package is missing.
+        LimitError: If it needs too much memory, time or reads.
+        SwatheError: If `read_at` raises it.
+    """
+    return _run("describe", {}, read_at, size, file_format, what)
+
+
+def read(
+    read_at: Callable[[int, int], bytes],
+    size: int,
+    file_format: str,
+    name: str,
+    shape: Sequence[int],
+    start: list[int],
+    stop: list[int],
+    what: str = "the file",
+) -> bytes:
+    """Return the elements `[start, stop)` of an array that only the library reads.
+
+    Args:
+        read_at: as for `describe`, like size, file_format and what.
+        size: bytes of the object.
+        file_format: what `format_of` returns.
+        name: path of the array.
+        shape: its elements along each axis, slowest first.
+        start: first element along each axis.
+        stop: element after the last along each axis.
+        what: name of the object in errors.
+
+    Raises:
+        RegionError: If the region is not within the array.
+        SwatheError: As `describe` does.
+    """
+    if file_format in READERS and READERS[file_format].is_flat:
+        import numpy as np
+
+        numbers = flat_numbers(shape, start, stop)
+        first = int(numbers.flat[0])
+        span = int(numbers.flat[-1]) + 1 - first
+        argument = {"name": name, "start": first, "stop": first + span}
+        elements = _run("read", argument, read_at, size, file_format, what)
+        some = np.frombuffer(elements, f"V{len(elements) // span}")
+        return some[numbers - first].tobytes()
+    argument = {"name": name, "start": start, "stop": stop}
+    return _run("read", argument, read_at, size, file_format, what)
+
+
+def flat_numbers(shape: Sequence[int], start: list[int], stop: list[int]) -> NDArray[np.int64]:
+    """Return the numbers of the elements of a region, which is not empty, in C order."""
+    import numpy as np
+
+    numbers = np.zeros((1,) * len(shape), np.int64)
+    for axis, (first, last) in enumerate(zip(start, stop, strict=True)):
+        along = np.arange(first, last, dtype=np.int64) * math.prod(shape[axis + 1 :])
+        numbers = numbers + along.reshape((-1, *(1,) * (len(shape) - axis - 1)))
+    return numbers
+
+
+def _run(
+    function: str,
+    argument: dict[str, object],
+    read_at: Callable[[int, int], bytes],
+    size: int,
+    file_format: str,
+    what: str,
+) -> bytes:
+    reader = READERS.get(file_format)
+    if reader is None:
+        raise FormatError(f"{what}: expected one of {', '.join(READERS)}, found {file_format}")
+    missing = [name for name in reader.libraries if find_spec(name) is None]
+    if missing:
+        raise SettingsError(
+            f"{what}: {file_format} needs {', '.join(missing)}; try: "
+            f"pip install 'swathe[{reader.extra}]'"
+        )
+    module = f"swathe.arrays.readers.{reader.module}"
+    with _LOCK:
+        if file_format not in _PROCESSES:
+            _PROCESSES[file_format] = ConfinedProcess(imports=(*reader.libraries, module))
+        process = _PROCESSES[file_format]
+    bounds = ProcessLimits(**LIMITS, files=reader.files)  # type: ignore[arg-type]
+    with _PLACES:
+        return process.run(
+            what,
+            f"{module}:{function}",
+            argument,
+            bounds,
+            FileReads(read_at, size),
+            ", ".join(reader.libraries) or "swathe",
+        )
