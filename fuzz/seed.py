@@ -12,12 +12,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import struct
 import warnings
 import zlib
 from pathlib import Path
 from unittest import mock
 
+import h5py
+import hdf5plugin
+import imagecodecs
 import numpy as np
 from astropy.io import fits
 
@@ -193,6 +197,58 @@ def tiles() -> dict[str, bytes]:
     return found
 
 
+def chunks() -> dict[str, bytes]:
+    """Chunks of HDF5 and others behind the head and the JSON that `fuzz_targets/chunk.rs` reads."""
+    seeds = {}
+    data = pixels("i2", (20, 20)).tobytes()
+
+    def add(name: str, stored: bytes, *filters: dict[str, object], skips: int = 0) -> None:
+        text = json.dumps(filters, separators=(",", ":")).encode()
+        seeds[name] = struct.pack("<HBH", len(text), skips, len(data)) + text + stored
+
+    predictor = {"size": 2, "samples": 1, "width": 20, "big_endian": False}
+    add("predictors", data, {"name": "horizontal", **predictor}, {"name": "floating", **predictor})
+    add("deflate", zlib.compress(data), {"name": "shuffle", "size": 2}, {"name": "deflate"})
+    add("gzip", gzip.compress(data, mtime=0), {"name": "gzip"})
+    add("bzip2", bz2.compress(data), {"name": "bzip2"})
+    for name in ("lzw", "packbits", "zstd"):
+        add(name, getattr(imagecodecs, f"{name}_encode")(data), {"name": name})
+    block = imagecodecs.lz4_encode(data, header=True)
+    add("lz4-zarr", block, {"name": "lz4", "framing": "zarr"})
+    add("lz4-asdf", struct.pack(">I", len(block)) + block, {"name": "lz4", "framing": "asdf"})
+    bits = {"name": "bitshuffle", "size": 2, "block": 64}
+    options = {
+        "fletcher32": ({"fletcher32": True}, {"name": "fletcher32"}),
+        "lzf": ({"compression": "lzf"}, {"name": "lzf"}),
+        "lz4": (hdf5plugin.LZ4(nbytes=256), {"name": "lz4", "framing": "hdf5"}),
+        "bitshuffle": (hdf5plugin.Bitshuffle(64, "none"), {**bits, "codec": "none"}),
+        "bitshuffle-lz4": (hdf5plugin.Bitshuffle(64, "lz4"), {**bits, "codec": "lz4"}),
+        "bitshuffle-zstd": (hdf5plugin.Bitshuffle(64, "zstd"), {**bits, "codec": "zstd"}),
+    }
+    for codec in ("blosclz", "lz4", "zlib", "zstd"):
+        for shuffle in (0, 1, 2):
+            blosc = hdf5plugin.Blosc(codec, 5, shuffle)
+            options[f"blosc-{codec}-{shuffle}"] = (blosc, {"name": "blosc"})
+    for coding, mask in (("nn", 169), ("ec", 141)):
+        szip = {"name": "szip", "options": mask, "block": 8, "bits": 16, "scanline": 20}
+        keywords = {"compression": "szip", "compression_opts": (coding, 8)}
+        options[f"szip-{coding}"] = (keywords, szip)
+    values = [2, 0, 400, 0, 2, 1, 0, 1, 0] + [0] * 11
+    options["scaleoffset"] = ({"scaleoffset": 0}, {"name": "scaleoffset", "values": values})
+    for name, (keywords, of) in options.items():
+        with h5py.File(io.BytesIO(), "w") as file:
+            array = np.frombuffer(data, "<i2").reshape(20, 20)
+            dataset = file.create_dataset("a", data=array, chunks=(20, 20), **keywords)
+            file.flush()
+            skips, stored = dataset.id.read_direct_chunk((0, 0))
+        add(name, stored, of, skips=skips)
+    nbit = {"name": "nbit", "values": [8, 0, 400, 1, 2, 0, 9, 3]}
+    add("nbit", bytes(range(225)) * 2, nbit)
+    members = [3, 8, 2, 0, 1, 4, 1, 17, 5, 4, 2, 4, 1, 2, 0, 7, 1]
+    add("nbit-compound", bytes(range(250)), {"name": "nbit", "values": [20, 0, 100, *members]})
+    return seeds
+
+
 def streams() -> dict[str, bytes]:
     """Streams behind the two bytes that `fuzz_targets/stream.rs` reads."""
     text = b"".join(b"%d squared is %d\n" % (n, n * n) for n in range(300))
@@ -296,7 +352,7 @@ def main() -> None:
     with mock.patch("time.time", return_value=0):  # which gzip puts into tiles
         whole = files()
         corpus = {"cut": whole, "header": headers(whole), "tile": tiles(), "stream": streams()}
-        corpus["multipart"] = answers()
+        corpus |= {"multipart": answers(), "chunk": chunks()}
     for target, seeds in corpus.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ LEAST = {
     "block_server": (),
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts", "--only", "records"),
     "find": (),
+    "formats": (),
     "lifelines": (),
     "long_job": (),
     "many_clients": (),
@@ -42,7 +43,7 @@ LEAST = {
 }
 """What is run of each; hosts.py needs root."""
 BEHIND_LINKS = {
-    *("block_server", "experiments", "many_clients", "plan"),
+    *("block_server", "experiments", "formats", "many_clients", "plan"),
     *("random_links", "repeated_cuts", "replicas", "server_copies", "striped"),
 }
 """Those that need nginx and the proxy."""

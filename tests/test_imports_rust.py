@@ -23,6 +23,7 @@ ORDER = (
     "codecs",
     "layout",
     "fits",
+    "chunk-index",
     "store-api",
     "disk-cache",
     "net",

@@ -612,6 +612,36 @@ class Object:
     ) -> Cutout:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on a disk of this host."""
+
+    @property
+    def is_fits(self) -> bool | None:
+        """Whether it is a file of FITS; `None` if that is not known without a read."""
+
+    def read_at(self, at: int, length: int) -> bytes:
+        """Return bytes of the decompressed object; fewer only at its end."""
+
+    def content_len(self) -> int:
+        """Return the length of the decompressed object; a stream is read to its end."""
+
+    def chunk_index(self) -> bytes | None:
+        """Return the JSON of its chunk index, if it is known."""
+
+    def set_chunk_index(self, index: bytes) -> None:
+        """Check a chunk index, and keep it."""
+
+    def read_array(
+        self,
+        path: str,
+        start: Sequence[int],
+        stop: Sequence[int],
+        mode: Mode = "strict",
+        objective: Objective = "auto",
+    ) -> Buffer:
+        """Read `[start, stop)` of an array, fastest axis first, as it is stored."""
+
 class HduInfo:
     """Properties of an HDU; shapes in NumPy order."""
 
@@ -856,6 +886,21 @@ class RotatingFile:
         Raises:
             OSError: If it cannot be written to.
         """
+
+def decode_chunk(filters_json: str, skips: int, data: bytes, decoded_bytes: int) -> bytes:
+    """Decode a chunk of an array.
+
+    Args:
+        filters_json: filters in the order in which a writer applies them, as in
+            docs/design/030-chunk-index.md.
+        skips: bit `i` is set if filter `i` was not applied.
+        data: stored bytes.
+        decoded_bytes: bytes that they decode to.
+
+    Raises:
+        ValueError: If a filter is not known, or a parameter is wrong.
+        FormatError: If the bytes are not those of a chunk of this size.
+    """
 
 def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
     """Start recording events."""

@@ -450,7 +450,7 @@ def test_a_fault_of_ours_is_no_target_that_failed(
     def fault(*_: object, **__: object) -> None:
         raise ZeroDivisionError("no such number")
 
-    monkeypatch.setattr("swathe.files.file.open_from_cache", fault)
+    monkeypatch.setattr("swathe.files.file.open_any", fault)
     monkeypatch.setattr(sys, "argv", ["swathe", "info", str(folder / "a.fit"), "--json"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -29,6 +29,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "ChangedError": OSError,
     "FormatError": ValueError,
     "NoSuchHduError": KeyError,
+    "NoSuchArrayError": KeyError,
     "NotAnImageError": KeyError,
     "RegionError": ValueError,
     "NoOverlapError": ValueError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from importlib import import_module
 from pathlib import Path
 
 from swathe.core.errors import TargetsError
@@ -53,3 +54,11 @@ def look() -> bytes:
 
 def niceness() -> bytes:
     return str(os.nice(0)).encode()
+
+
+def describe(reader: str, path: str) -> bytes:
+    """Give the chunk index of a file."""
+    module = import_module(f"swathe.arrays.readers.{reader}")
+    with Path(path).open("rb") as file:
+        index: bytes = module.describe(file)
+    return index

@@ -154,6 +154,11 @@ impl Region {
     /// How the pixels of `part` lie in two arrays at once: one that holds exactly `self` and one
     /// that holds exactly `to`. `part` must lie in both.
     pub fn runs(&self, to: &Region, part: &Region) -> Runs {
+        self.runs_of_axes(to, part, self.axes())
+    }
+
+    /// The same, where runs do not go on beyond the first `most_axes` axes.
+    pub fn runs_of_axes(&self, to: &Region, part: &Region, most_axes: usize) -> Runs {
         let length = |axis: usize| part.stop[axis].abs_diff(part.start[axis]);
         let spans = |region: &Region, axis: usize| {
             part.start[axis] == region.start[axis] && part.stop[axis] == region.stop[axis]
@@ -164,7 +169,7 @@ impl Region {
         for axis in 0..self.axes() {
             elements *= length(axis);
             run_axes = axis + 1;
-            if !(spans(self, axis) && spans(to, axis)) {
+            if run_axes == most_axes || !(spans(self, axis) && spans(to, axis)) {
                 break;
             }
         }
@@ -296,6 +301,12 @@ mod tests {
         let part = region(&[0, 2], &[8, 5]);
         let runs: Vec<_> = Region::of_shape(&[8, 6]).runs(&part, &part).collect();
         assert_eq!(runs, [Run { from: 16, to: 0, elements: 24 }]);
+        let runs: Vec<_> = Region::of_shape(&[8, 6]).runs_of_axes(&part, &part, 1).collect();
+        assert_eq!(
+            runs.iter().map(|run| (run.from, run.to)).collect::<Vec<_>>(),
+            [(16, 0), (24, 8), (32, 16)]
+        );
+        assert!(runs.iter().all(|run| run.elements == 8));
     }
 
     proptest! {

@@ -63,8 +63,10 @@ fn errno_of_engine(error: &EngineError) -> c_int {
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }
+        | EngineError::NotFits { .. }
+        | EngineError::ChunkIndex { .. }
         | EngineError::Tile { .. } => libc::EBADMSG,
-        EngineError::NoSuchHdu { .. } => libc::ENXIO,
+        EngineError::NoSuchHdu { .. } | EngineError::NoArray { .. } => libc::ENXIO,
         EngineError::Region { source, .. } => match source {
             RegionError::NoOverlap { .. } | RegionError::Partial { .. } => libc::EDOM,
             _ => libc::EINVAL,
@@ -150,7 +152,8 @@ mod tests {
         let region = swathe_array::Region { start: vec![9], stop: vec![10] };
         let beside = RegionError::NoOverlap { region, shape: vec![1] };
         let wrong = RegionError::Empty { axis: 0, start: 0, stop: 0 };
-        let error = |source| EngineError::Region { url: url(), hdu: 0, source };
+        let error =
+            |source| EngineError::Region { url: url(), part: swathe_engine::Part::Hdu(0), source };
         assert_eq!(Fault::from(error(beside)).errno, libc::EDOM);
         assert_eq!(Fault::from(error(wrong)).errno, libc::EINVAL);
     }

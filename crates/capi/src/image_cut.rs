@@ -51,11 +51,10 @@ fn selector_of(hdu: Option<&str>) -> Result<Selector, Fault> {
 impl ImageBox<'_> {
     fn region(&self, template: &Template) -> Result<Region, Fault> {
         let [x, y, width, height] = self.pixels;
-        let shape = &template.image.layout.shape;
+        let shape = &template.layout.shape;
         if shape.len() < 2 {
-            let (url, hdu) = (&template.url, template.hdu);
-            let text =
-                format!("{url}, HDU {hdu}: expected two axes or more, found {}", shape.len());
+            let (url, part) = (&template.url, &template.part);
+            let text = format!("{url}, {part}: expected two axes or more, found {}", shape.len());
             return Err(Fault::invalid(text));
         }
         let mut region = Region::of_shape(shape);
@@ -81,14 +80,14 @@ impl ImageBox<'_> {
         let template = object.template(&selector_of(self.hdu)?);
         let template = template.map_err(|error| reader.engine_fault(error))?;
         let region = self.region(&template)?;
-        let (url, hdu) = (template.url.clone(), template.hdu);
+        let (url, part) = (template.url.clone(), template.part.clone());
         let fail = |source| {
-            let url = url.clone();
-            Fault::from(swathe_engine::EngineError::Region { url, hdu, source })
+            let (url, part) = (url.clone(), part.clone());
+            Fault::from(swathe_engine::EngineError::Region { url, part, source })
         };
-        let overlap = region.overlap(&template.image.layout.shape).map_err(fail)?;
+        let overlap = region.overlap(&template.layout.shape).map_err(fail)?;
         if self.mode == Mode::Strict && !overlap.complete {
-            let shape = template.image.layout.shape.clone();
+            let shape = template.layout.shape.clone();
             return Err(fail(swathe_array::RegionError::Partial { region, shape }));
         }
         let region = if self.mode == Mode::Partial { region } else { overlap.inside };
@@ -145,10 +144,11 @@ pub(crate) fn too_small(shape: &CutoutShape) -> Fault {
 }
 
 fn shape_of(template: &Template, region: Region) -> Result<CutoutShape, Fault> {
-    let (dtype, header) = (template.image.layout.dtype, &template.image.header);
+    let image = template.image()?;
+    let (dtype, header) = (image.dtype, &image.header);
     let number = |keyword: &str, default: f64| {
         let value = header.get_float(keyword).map_err(|error| {
-            Fault::new(libc::EBADMSG, format!("{}, HDU {}: {error}", template.url, template.hdu))
+            Fault::new(libc::EBADMSG, format!("{}, {}: {error}", template.url, template.part))
         })?;
         Ok::<f64, Fault>(value.unwrap_or(default))
     };

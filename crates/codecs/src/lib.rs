@@ -7,5 +7,6 @@
 
 mod bits;
 
+pub mod chunk;
 pub mod stream;
 pub mod tile;

@@ -12,8 +12,7 @@ use crate::worker_context::{SpareBuffers, WorkerContext};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
-use swathe_codecs::tile::{Scratch, TileInput};
-use swathe_layout::{Chunk, ChunkTable, Storage};
+use swathe_layout::{Chunk, ChunkTable, Rows, Scratch, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
@@ -36,10 +35,8 @@ pub(crate) fn cut(
         .into_iter()
         .map(|(id, region)| PendingRegion { id, region, state: State::Waiting })
         .collect();
-    let cut = match &template.image.layout.storage {
-        Storage::Contiguous { offset } => {
-            from_rows(&object.content, *offset, template, &mut jobs, work, sink)
-        }
+    let cut = match &template.layout.storage {
+        Storage::Rows(rows) => from_rows(&object.content, rows, template, &mut jobs, work, sink),
         Storage::Chunked(table) => {
             from_tiles(&object.content, &**table, template, &mut jobs, work, sink)
         }
@@ -81,7 +78,7 @@ impl PendingRegion {
             let expected = self.region.bytes + 16 * crate::template::BLOCK;
             file.try_reserve(expected).map_err(|_| EngineError::Memory {
                 url: template.url.clone(),
-                hdu: template.hdu,
+                part: template.part.clone(),
                 region: self.region.output.clone(),
                 bytes: expected as u64,
             })?;
@@ -141,29 +138,28 @@ struct Sweep {
 
 fn from_rows(
     content: &ByteSource,
-    offset: u64,
+    rows: &Rows,
     template: &Arc<Template>,
     jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
     sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
-    let size = template.image.layout.dtype.size() as u64;
-    let image_region = Region::of_shape(&template.image.layout.shape);
+    let image_region = Region::of_shape(&template.layout.shape);
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
     for (job, PendingRegion { region, .. }) in jobs.iter().enumerate() {
-        let mut runs = image_region.runs(&region.output, &region.inside);
-        add_segments(runs.clone(), offset, size, gap_bytes, &mut segments);
+        let mut runs = rows.runs(&image_region, &region.output, &region.inside);
+        add_segments(runs.clone(), rows, gap_bytes, &mut segments);
         let run = runs.next();
-        let first = offset + run.map_or(0, |run| run.from) * size;
+        let first = rows.byte(run.map_or(0, |run| run.from));
         sweeps.push(Sweep { job, runs, run, first });
     }
     segments.sort_unstable_by_key(|segment: &Range<u64>| segment.start);
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.first));
     let mut active: Vec<Sweep> = Vec::new();
-    let what = || format!("the image in HDU {}", template.hdu);
+    let what = || template.what();
     let plan = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
     work.stages.note_plan(plan.note());
     let mut reading = std::mem::take(&mut work.reading);
@@ -182,7 +178,7 @@ fn from_rows(
             work.begin(job.id, work.stages.read_since());
             let partial = job.partial(template, &mut work.spare)?;
             let pixels = &mut partial.file[partial.data.clone()];
-            if copy_piece(sweep, pixels, at, piece, offset, size) {
+            if copy_piece(sweep, pixels, at, piece, rows) {
                 let id = job.id;
                 let cutout = job.finish(template, &mut work.spare);
                 active.swap_remove(next);
@@ -205,17 +201,11 @@ fn from_rows(
 
 /// The byte ranges of runs; rows so close that the gap between them is read through anyway come
 /// out as one.
-pub(crate) fn add_segments(
-    runs: Runs,
-    offset: u64,
-    size: u64,
-    gap_bytes: u64,
-    to: &mut Vec<Range<u64>>,
-) {
+pub(crate) fn add_segments(runs: Runs, rows: &Rows, gap_bytes: u64, to: &mut Vec<Range<u64>>) {
     let first = to.len();
     for run in runs {
-        let start = offset + run.from * size;
-        let end = start + run.elements * size;
+        let start = rows.byte(run.from);
+        let end = start + run.elements * rows.element_bytes;
         match to[first..].last_mut() {
             Some(last) if start <= last.end.saturating_add(gap_bytes) => last.end = end,
             _ => to.push(start..end),
@@ -224,22 +214,15 @@ pub(crate) fn add_segments(
 }
 
 /// Copy what `piece` holds of a region; true when its last pixel was copied.
-fn copy_piece(
-    sweep: &mut Sweep,
-    pixels: &mut [u8],
-    at: u64,
-    piece: &[u8],
-    offset: u64,
-    size: u64,
-) -> bool {
+fn copy_piece(sweep: &mut Sweep, pixels: &mut [u8], at: u64, piece: &[u8], rows: &Rows) -> bool {
     let end = at + piece.len() as u64;
     while let Some(run) = sweep.run {
-        let start = offset + run.from * size;
-        let stop = start + run.elements * size;
+        let start = rows.byte(run.from);
+        let stop = start + run.elements * rows.element_bytes;
         let (from, until) = (start.max(at), stop.min(end));
         if from < until {
             let source = &piece[(from - at) as usize..(until - at) as usize];
-            let to = (run.to * size + (from - start)) as usize;
+            let to = (run.to * rows.element_bytes + (from - start)) as usize;
             pixels[to..to + source.len()].copy_from_slice(source);
         }
         if stop > end {
@@ -283,6 +266,9 @@ fn from_tiles(
             Some(pixels) => {
                 tiles.deliver(need.tile, &pixels, &pairs[need.pairs.clone()], work, sink)?
             }
+            None if entries[index].len == 0 => {
+                tiles.fill(need.tile, &pairs[need.pairs.clone()], work, sink)?
+            }
             None => order.push(index),
         }
     }
@@ -292,7 +278,7 @@ fn from_tiles(
         .map(|&index| entries[index].offset..entries[index].offset + entries[index].len)
         .collect();
     let mut next = 0;
-    let what = || format!("the tiles of HDU {}", template.hdu);
+    let what = || template.pieces();
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
     work.stages.note_plan(plan.note());
@@ -344,7 +330,7 @@ struct Tiles<'a> {
 
 impl Tiles<'_> {
     fn piece(&self, tile: u64) -> Piece {
-        Piece::Tile { hdu: self.template.hdu, tile }
+        Piece::Tile { part: self.template.part.number(), tile }
     }
 
     /// Decode a tile: all of it if it can be cached, else as far as the regions need it.
@@ -360,34 +346,27 @@ impl Tiles<'_> {
         pixels: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         let Tiles { table, template, .. } = self;
-        let size = template.image.layout.dtype.size();
+        let size = template.layout.element_bytes;
         let region = table.grid().chunk(tile);
         let count = last_element(&region, &region);
         let memory = memory.filter(|_| DecodedCache::takes(count.saturating_mul(size)));
         let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].region.inside);
         let parts = takers.iter().filter_map(inside);
         let need = parts.map(|part| last_element(&region, &part)).max().unwrap_or(0);
-        let input = TileInput {
-            bytes,
-            encoding: entry.encoding,
-            shape: &region.shape(),
-            tile,
-            scale: entry.scale,
-            zero: entry.zero,
-            blank: entry.blank,
-        };
         // If a tile is damaged further on, the part that is needed may still be right.
         if let Some(memory) = memory
-            && table.codec().decode(&input, count, scratch, pixels).is_ok()
+            && table.decode(tile, entry, bytes, count, scratch, pixels).is_ok()
         {
             memory.put(self.piece(tile), &pixels[..count * size]);
             return Ok(());
         }
-        table.codec().decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
-            url: template.url.clone(),
-            hdu: template.hdu,
-            tile,
-            source,
+        table.decode(tile, entry, bytes, need, scratch, pixels).map_err(|source| {
+            EngineError::Tile {
+                url: template.url.clone(),
+                part: template.part.clone(),
+                tile,
+                source,
+            }
         })
     }
 
@@ -400,8 +379,46 @@ impl Tiles<'_> {
         work: &mut WorkerContext,
         sink: &mut CutoutSink<'_>,
     ) -> Result<(), EngineError> {
+        let size = self.template.layout.element_bytes;
+        self.hand_over(tile, takers, work, sink, &mut |run, to_pixels| {
+            let length = run.elements as usize * size;
+            let (from, to) = (run.from as usize * size, run.to as usize * size);
+            to_pixels[to..to + length].copy_from_slice(&pixels[from..from + length]);
+        })
+    }
+
+    /// The same for a tile that is not stored.
+    fn fill(
+        &mut self,
+        tile: u64,
+        takers: &[(u64, usize)],
+        work: &mut WorkerContext,
+        sink: &mut CutoutSink<'_>,
+    ) -> Result<(), EngineError> {
+        let (size, fill) = (self.template.layout.element_bytes, self.table.fill());
+        if fill.iter().all(|&byte| byte == 0) {
+            // Cutouts begin with zeros, or with what stands outside the array.
+            return self.hand_over(tile, takers, work, sink, &mut |run, to_pixels| {
+                let to = run.to as usize * size;
+                to_pixels[to..to + run.elements as usize * size].fill(0);
+            });
+        }
+        self.hand_over(tile, takers, work, sink, &mut |run, to_pixels| {
+            let to = run.to as usize * size;
+            let run_pixels = &mut to_pixels[to..to + run.elements as usize * size];
+            run_pixels.chunks_exact_mut(size).for_each(|pixel| pixel.copy_from_slice(fill));
+        })
+    }
+
+    fn hand_over(
+        &mut self,
+        tile: u64,
+        takers: &[(u64, usize)],
+        work: &mut WorkerContext,
+        sink: &mut CutoutSink<'_>,
+        copy: &mut dyn FnMut(&Run, &mut [u8]),
+    ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
-        let size = self.template.image.layout.dtype.size();
         let region = self.table.grid().chunk(tile);
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
@@ -411,9 +428,7 @@ impl Tiles<'_> {
                 let partial = job.partial(self.template, &mut work.spare)?;
                 let to_pixels = &mut partial.file[partial.data.clone()];
                 for run in region.runs(&output, &part) {
-                    let length = run.elements as usize * size;
-                    let (from, to) = (run.from as usize * size, run.to as usize * size);
-                    to_pixels[to..to + length].copy_from_slice(&pixels[from..from + length]);
+                    copy(&run, to_pixels);
                 }
             }
             self.rest_tiles[number] -= 1;
@@ -447,9 +462,14 @@ fn read_entries(
     needs: &[TileNeed],
     work: &mut WorkerContext,
 ) -> Result<Vec<Chunk>, EngineError> {
+    let positions: Option<Vec<Chunk>> =
+        needs.iter().map(|need| table.position(need.tile)).collect();
+    if let Some(entries) = positions {
+        return Ok(entries);
+    }
     let segments: Vec<Range<u64>> = needs.iter().map(|need| table.entry_range(need.tile)).collect();
     let mut entries = Vec::with_capacity(needs.len());
-    let what = || format!("the table of tiles in HDU {}", template.hdu);
+    let what = || format!("the table of tiles in {}", template.part);
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
     work.stages.note_plan(plan.note());
@@ -464,16 +484,6 @@ fn read_entries(
         }
         Ok(())
     })?;
-    if let Some(empty) = entries.iter().position(|entry| entry.len == 0) {
-        let at = entries[empty].offset;
-        return Err(EngineError::Truncated {
-            url: template.url.clone(),
-            what: format!("tile {} of HDU {}", needs[empty].tile, template.hdu),
-            end: at,
-            start: at,
-            stop: at + 1,
-        });
-    }
     Ok(entries)
 }
 

@@ -1,7 +1,7 @@
 //! Regions placed on an image, and the pixels cut from it.
 
 use crate::error::EngineError;
-use crate::template::Template;
+use crate::template::{Head, Template};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
@@ -64,14 +64,13 @@ impl PlacedRegion {
         fill: Option<f64>,
         most_bytes: Option<u64>,
     ) -> Result<PlacedRegion, EngineError> {
-        let image = &template.image;
-        let overlap =
-            region.overlap(&image.layout.shape).map_err(|error| template.region_error(error))?;
+        let shape = &template.layout.shape;
+        let overlap = region.overlap(shape).map_err(|error| template.region_error(error))?;
         let partial = !overlap.complete;
         if partial && mode == Mode::Strict {
             return Err(template.region_error(RegionError::Partial {
                 region: region.clone(),
-                shape: image.layout.shape.clone(),
+                shape: shape.clone(),
             }));
         }
         let is_filled = partial && mode == Mode::Partial;
@@ -81,7 +80,7 @@ impl PlacedRegion {
         if bytes as u64 > limit {
             return Err(EngineError::TooLarge {
                 url: template.url.clone(),
-                hdu: template.hdu,
+                part: template.part.clone(),
                 region: output,
                 bytes: bytes as u64,
                 limit,
@@ -122,7 +121,7 @@ fn check_fill(
     }
     Err(EngineError::MostlyOutside {
         url: template.url.clone(),
-        hdu: template.hdu,
+        part: template.part.clone(),
         region: output.clone(),
         bytes,
         inside_bytes,
@@ -135,11 +134,11 @@ const PIECES_LIMIT: u64 = 1 << 24;
 /// Look, before any is listed, at how many rows or tiles a region needs, and whether the last of
 /// them lies in the object.
 fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError> {
-    let Need { pieces, what, start, stop } = template.image.layout.need(inside);
+    let Need { pieces, what, start, stop } = template.layout.need(inside);
     if pieces > PIECES_LIMIT {
         return Err(EngineError::TooMany {
             url: template.url.clone(),
-            hdu: template.hdu,
+            part: template.part.clone(),
             region: inside.clone(),
             what,
             found: pieces,
@@ -149,7 +148,7 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
     match template.content_len {
         Some(end) if stop > end => Err(EngineError::Truncated {
             url: template.url.clone(),
-            what: format!("the image in HDU {}", template.hdu),
+            what: template.what(),
             end,
             start,
             stop,
@@ -162,21 +161,43 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
 impl Fill {
+    /// The element that the file itself names, since a value is not yet converted to its type.
+    fn of_array(
+        template: &Template,
+        element: &[u8],
+        value: Option<f64>,
+    ) -> Result<Fill, EngineError> {
+        match value {
+            None => {
+                Ok(Fill { bytes: element.to_vec(), text: "the fill value of the array".into() })
+            }
+            Some(fill) => Err(EngineError::Fill {
+                url: template.url.clone(),
+                part: template.part.clone(),
+                fill,
+                why: "only the fill value of the array itself can be stored".into(),
+            }),
+        }
+    }
+
     /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
     /// that declare one, and otherwise physical 0.
     fn new(template: &Template, value: Option<f64>) -> Result<Fill, EngineError> {
-        let dtype = template.image.layout.dtype;
-        let header = &template.image.header;
+        let image = match &template.head {
+            Head::Fits(head) => &head.image,
+            Head::Npy { fill, .. } => return Fill::of_array(template, fill, value),
+        };
+        let (dtype, header) = (image.dtype, &image.header);
         let wrong = |fill: f64, why: String| EngineError::Fill {
             url: template.url.clone(),
-            hdu: template.hdu,
+            part: template.part.clone(),
             fill,
             why,
         };
-        let number = |keyword: &str, default: f64| {
-            header.get_float(keyword).map(|value| value.unwrap_or(default)).map_err(|source| {
-                EngineError::Header { url: template.url.clone(), hdu: template.hdu, source }
-            })
+        let number = |keyword: &str, default: f64| -> Result<f64, EngineError> {
+            let value =
+                header.get_float(keyword).map_err(|source| template.header_error(source))?;
+            Ok(value.unwrap_or(default))
         };
         let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);
         if dtype.is_float() {

@@ -26,8 +26,8 @@ const SCAN_LIMIT: usize = 1024;
 /// A piece of what an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Piece {
-    /// The pixels of a tile of a compressed image, as an uncompressed one stores them.
-    Tile { hdu: usize, tile: u64 },
+    /// The elements of a tile or chunk, decoded. `part`: number of the HDU or array.
+    Tile { part: usize, tile: u64 },
     /// One block of the decompressed stream.
     Block(u64),
 }
@@ -139,7 +139,7 @@ mod tests {
         }
         let blocks = (0..500).filter(|&number| one.get(Piece::Block(number)).is_some()).count();
         assert!((20..=105).contains(&blocks), "{blocks}");
-        assert_eq!(one.get(Piece::Tile { hdu: 0, tile: 499 }), None);
+        assert_eq!(one.get(Piece::Tile { part: 0, tile: 499 }), None);
     }
 
     #[test]

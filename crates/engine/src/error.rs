@@ -1,9 +1,11 @@
 //! What can go wrong with a cut, in terms of what a caller can do about it.
 
+use crate::part::Part;
 use swathe_array::{Region, RegionError};
+use swathe_chunk_index::IndexError;
 use swathe_codecs::stream::StreamError;
-use swathe_codecs::tile::CodecError;
 use swathe_fits::FitsError;
+use swathe_layout::DecodeError;
 use swathe_store_api::StoreError;
 
 /// Errors of the engine. Each names the object, and the HDU or tile if one is meant.
@@ -51,17 +53,17 @@ pub enum EngineError {
         /// The error of its header.
         source: FitsError,
     },
-    /// A compressed tile is damaged.
-    #[error("{url}, HDU {hdu}, tile {tile}: {source}")]
+    /// A compressed tile or chunk is damaged.
+    #[error("{url}, {part}, {} {tile}: {source}", part.piece())]
     Tile {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
-        /// Row of the compressed table, from 0.
+        /// The array.
+        part: Part,
+        /// Its number, from 0: the row of a table of tiles.
         tile: u64,
         /// The decoder's error.
-        source: CodecError,
+        source: DecodeError,
     },
     /// The file has no such HDU.
     #[error("{url}: no HDU {selector}; {found}")]
@@ -85,6 +87,32 @@ pub enum EngineError {
         /// The HDUs with images, with a separator; may be empty.
         images: String,
     },
+    /// The object has no such array, or one that is not read so.
+    #[error("{url}: no array {path}: {why}")]
+    NoArray {
+        /// The object.
+        url: String,
+        /// The requested path.
+        path: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// What a format's library said of an object cannot be.
+    #[error("{url}: {source}")]
+    ChunkIndex {
+        /// The object.
+        url: String,
+        /// Why not.
+        source: IndexError,
+    },
+    /// What is asked for needs the header of a FITS image.
+    #[error("{url}, {part}: expected an image of a FITS file")]
+    NotFits {
+        /// The object.
+        url: String,
+        /// The array.
+        part: Part,
+    },
     /// The file is damaged before this HDU could be reached.
     #[error("{url}: cannot look for HDU {selector}: {why}")]
     LostHdus {
@@ -96,25 +124,25 @@ pub enum EngineError {
         why: String,
     },
     /// The box does not fit the image.
-    #[error("{url}, HDU {hdu}: {source}")]
+    #[error("{url}, {part}: {source}")]
     Region {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// Why not.
         source: RegionError,
     },
     /// The image does not have all the requested planes.
     #[error(
-        "{url}, HDU {hdu}: planes {start}:{stop} of NAXIS{axis} are not within the image of shape \
+        "{url}, {part}: planes {start}:{stop} of NAXIS{axis} are not within the image of shape \
          {shape:?}"
     )]
     Planes {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// Axis, as FITS numbers them: 3 or more.
         axis: usize,
         /// First requested plane, from 0.
@@ -125,26 +153,24 @@ pub enum EngineError {
         shape: Vec<u64>,
     },
     /// The requested fill value cannot be stored in the pixels outside the image.
-    #[error("{url}, HDU {hdu}: cannot fill with {fill}: {why}")]
+    #[error("{url}, {part}: cannot fill with {fill}: {why}")]
     Fill {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// The value.
         fill: f64,
         /// Why not.
         why: String,
     },
     /// The cutout is larger than allowed.
-    #[error(
-        "{url}, HDU {hdu}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes"
-    )]
+    #[error("{url}, {part}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes")]
     TooLarge {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// The box.
         region: Region,
         /// Bytes of its pixels.
@@ -154,14 +180,14 @@ pub enum EngineError {
     },
     /// Nearly all of the cutout would be fill.
     #[error(
-        "{url}, HDU {hdu}: cutout {region} of {bytes} bytes lies mostly outside the image, which has \
+        "{url}, {part}: cutout {region} of {bytes} bytes lies mostly outside the image, which has \
          {inside_bytes} bytes of it: give a smaller box, or mode trim"
     )]
     MostlyOutside {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// The box.
         region: Region,
         /// Bytes of its pixels.
@@ -170,24 +196,24 @@ pub enum EngineError {
         inside_bytes: u64,
     },
     /// The memory for the cutout could not be had.
-    #[error("{url}, HDU {hdu}: no memory for cutout {region}: {bytes} bytes wanted")]
+    #[error("{url}, {part}: no memory for cutout {region}: {bytes} bytes wanted")]
     Memory {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// The box.
         region: Region,
         /// Bytes of its pixels and headers.
         bytes: u64,
     },
     /// The cutout would need more rows or tiles than can be listed in memory.
-    #[error("{url}, HDU {hdu}: cutout {region} needs {found} {what}, the limit is {limit}")]
+    #[error("{url}, {part}: cutout {region} needs {found} {what}, the limit is {limit}")]
     TooMany {
         /// The object.
         url: String,
-        /// HDU, from 0.
-        hdu: usize,
+        /// The array.
+        part: Part,
         /// The box.
         region: Region,
         /// Rows or tiles.

@@ -1,4 +1,5 @@
-//! What the index keeps of an object: its HDUs and its seek points, for one version of it.
+//! What the index keeps of an object, for one version of it: its HDUs or its chunk index, and its
+//! seek points.
 
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -9,10 +10,14 @@ use swathe_store_api::{Source, Version};
 
 /// An index entry may take this part of the object it describes.
 const SHARE: u64 = 8; // percent
+/// A chunk index may take as much in any case: to make it again takes a process.
+const CHUNKS_BYTES: u64 = 1 << 20;
+/// A larger one is not believed to be one.
+const MOST_INDEX_BYTES: usize = 1 << 30;
 /// Changes whenever the format of an entry does, so that old entries are ignored.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
-/// HDUs and seek points of one version of an object.
+/// HDUs or chunk index, and seek points, of one version of an object.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct IndexEntry {
     /// HDUs read so far, from the first.
@@ -23,6 +28,8 @@ pub(crate) struct IndexEntry {
     pub warning: Option<String>,
     /// Seek points of a compressed object.
     pub seek: Option<SeekTable>,
+    /// The bytes of its chunk index, if it is not FITS.
+    pub chunks: Option<serde_bytes::ByteBuf>,
 }
 
 /// The user's index, or the error. Opened once per process.
@@ -67,11 +74,14 @@ fn read(key: &str) -> Option<(Version, IndexEntry)> {
     let packed_size = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
     let layout_size = u32::from_le_bytes(sizes[4..].try_into().ok()?) as usize;
     let (layout, seek) = rest.split_at_checked(packed_size)?;
+    if layout_size > MOST_INDEX_BYTES {
+        return None;
+    }
     let mut bytes = vec![0; layout_size];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
-    let (version, hdus, next, warning) = postcard::from_bytes(&bytes).ok()?;
+    let (version, hdus, next, warning, chunks) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some((version, IndexEntry { hdus, next, warning, seek }))
+    Some((version, IndexEntry { hdus, next, warning, seek, chunks }))
 }
 
 /// Save the entry of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -84,7 +94,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     if !source.version().is_told_apart() {
         return Ok(());
     }
-    let layout = postcard::to_stdvec(&(source.version(), &entry.hdus, entry.next, &entry.warning))
+    let IndexEntry { hdus, next, warning, chunks, .. } = &*entry;
+    let layout = postcard::to_stdvec(&(source.version(), hdus, next, warning, chunks))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed_layout = vec![0; compressor.deflate_compress_bound(layout.len())];
@@ -99,7 +110,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     value.extend_from_slice(&packed_size.to_le_bytes());
     value.extend_from_slice(&layout_size.to_le_bytes());
     value.extend_from_slice(&packed_layout[..length]);
-    let most_bytes = source.len() * SHARE / 100;
+    let least_bytes = if entry.chunks.is_some() { CHUNKS_BYTES } else { 0 };
+    let most_bytes = (source.len() * SHARE / 100).max(least_bytes);
     let room = most_bytes.saturating_sub(value.len() as u64 + OVERHEAD);
     if let Some(seek) = &mut entry.seek {
         seek.thin(room as usize);

@@ -195,6 +195,12 @@ impl StreamReader {
         Ok(())
     }
 
+    /// Length of the decompressed data, after [`StreamReader::finish`].
+    pub(crate) fn content_len(&mut self, cancel: &Cancel) -> Result<u64, EngineError> {
+        self.finish(cancel)?;
+        Ok(self.table.raw_len.unwrap_or_else(|| self.chunk_end()))
+    }
+
     /// Go on with the decoder that was laid aside, if it stands at or before an offset.
     fn take_up(&mut self, at: u64) -> bool {
         let Some((running, stands)) = self.aside.take_if(|(_, stands)| *stands <= at) else {

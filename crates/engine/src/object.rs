@@ -1,6 +1,8 @@
 //! One open object: its compression, its HDUs, and what is needed to cut from each.
 
+mod arrays;
 mod companions;
+mod events;
 
 use crate::byte_source::ByteSource;
 use crate::error::EngineError;
@@ -8,17 +10,19 @@ use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
 use crate::selector::{Selector, is_image, list_hdus, numbers};
 use crate::template::Template;
-use crate::timing::{about, record_end, record_start};
+use crate::timing::about;
 use crate::worker_context::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use swathe_chunk_index::ChunkIndex;
 use swathe_codecs::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, Header, HeaderParse};
 use swathe_plan::Connections;
 use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;
 
+/// A file of FITS begins so.
+const FITS_START: &[u8; 4] = b"SIMP";
 /// First bytes read for a header; most headers are shorter.
 const HEADER_BYTES: usize = 4 * 2880;
 /// A header longer than this is refused (the parser's own limit on cards is lower).
@@ -35,9 +39,13 @@ pub struct Object {
     /// `NAME:path`, if it was opened so.
     name: Option<String>,
     kind: Option<StreamKind>,
+    /// Whether its first bytes are those of FITS, if they were read and are not compressed.
+    begins_as_fits: Option<bool>,
     pub(crate) content: ByteSource,
     walk: Mutex<Walk>,
-    templates: Mutex<HashMap<usize, Arc<Template>>>,
+    /// Its arrays, if it is not FITS and they are known.
+    chunks: Mutex<Option<Arc<ChunkIndex>>>,
+    templates: Mutex<HashMap<Selector, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
     /// Whether its version was taken from the index.
     is_assumed: bool,
@@ -54,7 +62,7 @@ struct Walk {
     /// Why what follows them is no HDU.
     warning: Option<String>,
     /// Whether more is known than the index holds.
-    has_new_hdus: bool,
+    has_news: bool,
     /// Bytes of the headers read.
     header_bytes: u64,
 }
@@ -102,10 +110,12 @@ impl Object {
         }
         source.read_exact_at(0, &mut first[..length])?;
         let kind = StreamKind::detect(&first[..length]);
-        // The headers of a plain local file are as near as the index is.
-        let worth_it = kind.is_some() || !source.is_local();
+        // The headers of a plain local file of FITS are as near as the index is.
+        let worth_it = kind.is_some() || !source.is_local() || first != *FITS_START;
         let entry = if worth_it { index_entry::load(&*source) } else { None };
-        Ok(Object::new(source, name, kind, entry, stores, false, cancel))
+        let object = Object::new(source, name, kind, entry, stores, false, cancel);
+        let begins_as_fits = kind.is_none().then_some(first == *FITS_START);
+        Ok(Object { begins_as_fits, ..object })
     }
 
     fn new(
@@ -118,8 +128,10 @@ impl Object {
         cancel: Cancel,
     ) -> Object {
         let mut walk = Walk { next: Some(0), ..Walk::default() };
-        let mut seek = None;
+        let (mut seek, mut chunks) = (None, None);
         if let Some(entry) = entry {
+            // What cannot be read is made again.
+            chunks = entry.chunks.and_then(|bytes| ChunkIndex::parse(bytes.into_vec().into()).ok());
             walk.hdus = entry.hdus.into_iter().map(Arc::new).collect();
             (walk.next, walk.warning) = (entry.next, entry.warning);
             seek = entry.seek;
@@ -141,8 +153,10 @@ impl Object {
             source,
             name,
             kind,
+            begins_as_fits: None,
             content,
             walk: Mutex::new(walk),
+            chunks: Mutex::new(chunks.map(Arc::new)),
             templates: Mutex::default(),
             notes: Mutex::default(),
             is_assumed,
@@ -151,29 +165,6 @@ impl Object {
         };
         warning.into_iter().for_each(|note| object.note(note));
         object
-    }
-
-    /// As [`Object::open`], for single cuts: events record that, and headers read later.
-    ///
-    /// # Errors
-    /// As [`Object::open`].
-    pub fn open_alone(
-        url: &str,
-        stores: &Stores,
-        fresh: bool,
-        cancel: Cancel,
-    ) -> Result<Object, EngineError> {
-        let object =
-            trace_opening(&stores.display_name(url), || Object::open(url, stores, fresh, cancel));
-        object.map(|object| Object { tells: true, ..object })
-    }
-
-    /// Do what reads headers.
-    pub(crate) fn opening<T>(
-        &self,
-        work: impl FnOnce() -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        if self.tells { trace_opening(self.display_name(), work) } else { work() }
     }
 
     /// The same, as one that was opened some time ago: at a version that is no more than assumed.
@@ -245,6 +236,11 @@ impl Object {
         self.kind
     }
 
+    /// Whether it lies on a disk of this host.
+    pub fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
     /// Traffic of its storage that is not counted yet.
     pub(crate) fn take_traffic(&self) -> Traffic {
         let in_stream = self.content.stream_reader().map(|mut reader| reader.take_traffic());
@@ -303,20 +299,32 @@ impl Object {
         })
     }
 
-    /// The template to cut from an HDU, computed once.
+    /// The template to cut from an HDU or an array, computed once.
     ///
     /// # Errors
     /// If the HDU is no image, or its header or the tables its WCS needs cannot be used.
     pub fn template(&self, selector: &Selector) -> Result<Arc<Template>, EngineError> {
+        let by_name;
+        let selector = match (selector, self.chunk_index()) {
+            (Selector::Array(path), Some(index)) => return self.array_template(&index, path),
+            (Selector::FirstImage, Some(index)) => return self.array_template(&index, ""),
+            // A path is the name of an HDU in a file of FITS.
+            (Selector::Array(path), None) => {
+                by_name = Selector::Name(path.clone(), None);
+                &by_name
+            }
+            (selector, _) => selector,
+        };
         let hdu = self.find(selector)?;
-        if let Some(template) = lock(&self.templates).get(&hdu.index) {
+        let key = Selector::Index(hdu.index);
+        if let Some(template) = lock(&self.templates).get(&key) {
             return Ok(template.clone());
         }
         if !is_image(&hdu) {
             return Err(self.not_an_image(&hdu));
         }
         let template = Arc::new(self.new_template(&hdu)?);
-        lock(&self.templates).insert(hdu.index, template.clone());
+        lock(&self.templates).insert(key, template.clone());
         Ok(template)
     }
 
@@ -356,14 +364,17 @@ impl Object {
             more_points = reader.take_has_new_points();
         }
         let mut walk = lock(&self.walk);
-        let worth_keeping = self.kind.is_some() || !self.source.is_local();
-        if !worth_keeping || !(walk.has_new_hdus || more_points) {
+        let has_chunks = lock(&self.chunks).is_some();
+        let worth_keeping = self.kind.is_some() || !self.source.is_local() || has_chunks;
+        if !worth_keeping || !(walk.has_news || more_points) {
             return Ok(());
         }
-        walk.has_new_hdus = false;
+        walk.has_news = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut entry = IndexEntry { hdus, next: walk.next, warning: walk.warning.clone(), seek };
+        let chunks = self.chunk_index().map(|index| index.bytes().to_vec().into());
+        let (next, warning) = (walk.next, walk.warning.clone());
+        let mut entry = IndexEntry { hdus, next, warning, seek, chunks };
         if let Err(message) = index_entry::save(&*self.source, &mut entry) {
             self.note(format!("the index was not written: {message}"));
         }
@@ -396,7 +407,7 @@ impl Object {
             }
             Err(error) => return Err(error),
         };
-        walk.has_new_hdus = true;
+        walk.has_news = true;
         walk.next = None;
         let Some((hdu, bytes)) = hdu else { return Ok(None) };
         walk.header_bytes += bytes;
@@ -449,18 +460,6 @@ impl Object {
     fn note(&self, note: String) {
         lock(&self.notes).push(format!("{}: {note}", self.url()));
     }
-}
-
-/// Open an object, or a part of it, and record that.
-fn trace_opening<T>(
-    name: &str,
-    work: impl FnOnce() -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let about = about(name);
-    record_start("OPEN_START", Instant::now(), &about);
-    let result = work();
-    record_end(&["OPEN_END"], Instant::now(), &about, None, result.as_ref().err());
-    result
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

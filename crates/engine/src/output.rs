@@ -71,13 +71,8 @@ impl Output {
                     .into(),
             });
         }
-        let header = as_extension(cutout.header(), name, cutout.data()).map_err(|source| {
-            EngineError::Header {
-                url: cutout.template.url.clone(),
-                hdu: cutout.template.hdu,
-                source,
-            }
-        })?;
+        let header = as_extension(cutout.header(), name, cutout.data())
+            .map_err(|source| cutout.template.header_error(source))?;
         let mut bytes = header;
         bytes.extend_from_slice(&cutout.file[cutout.data.start..]);
         Ok(bytes)

@@ -15,6 +15,8 @@ pub enum Selector {
     Index(usize),
     /// By EXTNAME (any case) and EXTVER, if set.
     Name(String, Option<i64>),
+    /// An array of a file that is not FITS, by its path.
+    Array(String),
 }
 
 impl std::fmt::Display for Selector {
@@ -22,6 +24,7 @@ impl std::fmt::Display for Selector {
         match self {
             Selector::FirstImage => write!(f, "with an image"),
             Selector::Index(index) => write!(f, "{index}"),
+            Selector::Array(path) => write!(f, "with the array {path:?}"),
             Selector::Name(name, None) => write!(f, "named {name:?}"),
             Selector::Name(name, Some(version)) => write!(f, "named {name:?}, version {version}"),
         }
@@ -35,6 +38,7 @@ impl Selector {
             Selector::FirstImage => is_image(hdu),
             Selector::Index(index) => hdu.index == *index,
             Selector::Name(name, version) => is_named(hdu, name, *version),
+            Selector::Array(_) => false,
         }
     }
 }
@@ -65,7 +69,7 @@ pub(crate) fn list_hdus(hdus: &[Arc<Hdu>], selector: &Selector) -> String {
                 None => format!("none has a name: {}", describe_hdus(hdus)),
             }
         }
-        Selector::Index(_) | Selector::FirstImage => describe_hdus(hdus),
+        Selector::Index(_) | Selector::FirstImage | Selector::Array(_) => describe_hdus(hdus),
     }
 }
 

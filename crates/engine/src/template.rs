@@ -1,12 +1,15 @@
-//! The parts that every cutout of one HDU shares: layout, headers, tables its WCS needs.
+//! The parts that every cutout of one array shares: layout, headers, tables its WCS needs.
 
 use crate::error::EngineError;
+use crate::part::Part;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Header, Image, shifted_companion};
+use swathe_layout::Layout;
 
 /// FITS files consist of blocks of this many bytes.
 pub(crate) const BLOCK: usize = 2880;
-/// All that cutouts of one HDU share.
+
+/// All that cutouts of one array share.
 pub struct Template {
     /// The object.
     pub url: String,
@@ -14,16 +17,46 @@ pub struct Template {
     pub(crate) name: String,
     /// Its version.
     pub version: String,
-    /// HDU, from 0.
-    pub hdu: usize,
-    /// The image: type, shape, position of its pixels.
-    pub image: Image,
+    /// The array.
+    pub part: Part,
+    /// Its shape, and where its elements lie.
+    pub layout: Layout,
+    /// The axes of its planes, x and y, numbered from the fastest.
+    pub plane: [usize; 2],
     /// Length of the object, if it is known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
+    pub(crate) head: Head,
+}
+
+/// What stands around the pixels of a cutout.
+pub(crate) enum Head {
+    /// The HDUs of a FITS file.
+    Fits(Box<FitsHead>),
+    /// The head of a `.npy` file: elements are of this type of NumPy, and `fill` outside the array.
+    Npy { dtype: String, fill: Vec<u8> },
+}
+
+/// The headers and tables of a cutout of an image.
+pub(crate) struct FitsHead {
+    pub(crate) image: Image,
     pub(crate) header: CutHeader,
     /// The primary HDU of the cutout, if the image is an extension; else empty.
     pub(crate) primary: Vec<u8>,
     pub(crate) companions: Vec<Companion>,
+}
+
+/// Append the head of a `.npy` file, version 1.0, of an array in C order. `shape`: fastest first.
+fn npy_head(dtype: &str, shape: &[u64], out: &mut Vec<u8>) {
+    const ALIGNMENT: usize = 64;
+    let sides: String = shape.iter().rev().map(|side| format!("{side}, ")).collect();
+    let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({sides}), }}");
+    // Magic, version and length take ten bytes, and the text ends with a line feed.
+    let length = (10 + text.len() + 1).next_multiple_of(ALIGNMENT) - 10;
+    text.push_str(&" ".repeat(length - 1 - text.len()));
+    text.push('\n');
+    out.extend_from_slice(b"\x93NUMPY\x01\x00");
+    out.extend_from_slice(&(length as u16).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// An extension that the image's WCS refers to.
@@ -36,9 +69,29 @@ pub(crate) struct Companion {
 }
 
 impl Template {
+    /// The image: type of its pixels and header.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFits`] for an array of another format.
+    pub fn image(&self) -> Result<&Image, EngineError> {
+        match &self.head {
+            Head::Fits(head) => Ok(&head.image),
+            Head::Npy { .. } => {
+                Err(EngineError::NotFits { url: self.url.clone(), part: self.part.clone() })
+            }
+        }
+    }
+
     /// Whether the WCS of the image needs other extensions.
     pub fn has_companions(&self) -> bool {
-        !self.companions.is_empty()
+        !self.companions().is_empty()
+    }
+
+    fn companions(&self) -> &[Companion] {
+        match &self.head {
+            Head::Fits(head) => &head.companions,
+            Head::Npy { .. } => &[],
+        }
     }
 
     /// Bytes of the pixels of a region, without padding.
@@ -46,8 +99,7 @@ impl Template {
     /// # Errors
     /// [`EngineError::Region`] if they cannot be counted.
     pub(crate) fn data_bytes(&self, region: &Region) -> Result<usize, EngineError> {
-        let bytes =
-            region.pixels().map(|pixels| pixels.checked_mul(self.image.layout.dtype.size()));
+        let bytes = region.pixels().map(|pixels| pixels.checked_mul(self.layout.element_bytes));
         match bytes {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => {
@@ -58,19 +110,35 @@ impl Template {
         }
     }
 
+    /// The image or array, in messages.
+    pub(crate) fn what(&self) -> String {
+        match &self.part {
+            Part::Hdu(hdu) => format!("the image in HDU {hdu}"),
+            part => format!("the {part}"),
+        }
+    }
+
+    /// Its tiles or chunks, in messages.
+    pub(crate) fn pieces(&self) -> String {
+        match &self.part {
+            Part::Hdu(hdu) => format!("the tiles of HDU {hdu}"),
+            part => format!("the chunks of {part}"),
+        }
+    }
+
     pub(crate) fn region_error(&self, source: swathe_array::RegionError) -> EngineError {
-        EngineError::Region { url: self.url.clone(), hdu: self.hdu, source }
+        EngineError::Region { url: self.url.clone(), part: self.part.clone(), source }
     }
 
     /// For planes `[start, stop)` on an axis, numbered from 0, that are partly outside.
     pub(crate) fn planes_error(&self, axis: usize, start: i64, stop: i64) -> EngineError {
         EngineError::Planes {
             url: self.url.clone(),
-            hdu: self.hdu,
+            part: self.part.clone(),
             axis: axis + 1,
             start,
             stop,
-            shape: self.image.layout.shape.clone(),
+            shape: self.layout.shape.clone(),
         }
     }
 
@@ -83,11 +151,18 @@ impl Template {
         data: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<usize, EngineError> {
-        out.extend_from_slice(&self.primary);
+        let head = match &self.head {
+            Head::Fits(head) => head,
+            Head::Npy { dtype, .. } => {
+                npy_head(dtype, &region.shape(), out);
+                return Ok(0);
+            }
+        };
+        out.extend_from_slice(&head.primary);
         let start = out.len();
         let provenance =
             swathe_fits::Provenance { source: &self.name, source_version: &self.version, fill };
-        self.header
+        head.header
             .render(region, &provenance, data, out)
             .map_err(|source| self.header_error(source))?;
         Ok(start)
@@ -101,7 +176,8 @@ impl Template {
         data: std::ops::Range<usize>,
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
-        if self.header.needs_data() {
+        let Head::Fits(head) = &self.head else { return Ok(()) };
+        if head.header.needs_data() {
             let mut headers = Vec::with_capacity(data.start);
             self.write_headers(region, fill, Some(&out[data.clone()]), &mut headers)?;
             if headers.len() != data.start {
@@ -113,7 +189,7 @@ impl Template {
             out[..data.start].copy_from_slice(&headers);
         }
         out.resize(out.len().next_multiple_of(BLOCK), 0);
-        for companion in &self.companions {
+        for companion in &head.companions {
             if companion.moves {
                 let header = shifted_companion(&companion.header, region);
                 out.extend(header.to_bytes());
@@ -128,11 +204,12 @@ impl Template {
     /// A small FITS file with all that the WCS of the whole image needs: the headers, no pixels,
     /// the tables it refers to. Empty if it refers to none.
     pub fn wcs_file(&self) -> Vec<u8> {
-        if self.companions.is_empty() {
+        let companions = self.companions();
+        if companions.is_empty() {
             return Vec::new();
         }
         let mut out = swathe_fits::minimal_primary().to_bytes();
-        for companion in &self.companions {
+        for companion in companions {
             out.extend(companion.header.to_bytes());
             out.extend_from_slice(&companion.data);
         }
@@ -144,7 +221,7 @@ impl Template {
         self.header_error(source.into())
     }
 
-    fn header_error(&self, source: swathe_fits::FitsError) -> EngineError {
-        EngineError::Header { url: self.url.clone(), hdu: self.hdu, source }
+    pub(crate) fn header_error(&self, source: swathe_fits::FitsError) -> EngineError {
+        EngineError::Header { url: self.url.clone(), hdu: self.part.number(), source }
     }
 }

@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::timing::{Stages, record_start};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use swathe_codecs::tile::Scratch;
+use swathe_layout::Scratch;
 use swathe_plan::Sharing;
 use swathe_store_api::{Interrupt, Traffic};
 use swathe_trace::Ids;

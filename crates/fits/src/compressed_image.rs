@@ -33,7 +33,7 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
             found: table.len().to_string(),
         });
     };
-    let grid = ChunkGrid { shape: shape.clone(), chunk_shape: tile_shape };
+    let grid = ChunkGrid { shape: shape.clone(), chunk_shape: tile_shape, is_padded: false };
     if grid.count() != Some(rows) {
         return Err(FitsError::Value {
             keyword: "NAXIS2".into(),
@@ -87,7 +87,8 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
     };
     let (header, primary) = image_header(header);
     let storage = Storage::Chunked(Arc::new(table));
-    Ok(Image { layout: Layout { dtype, shape, storage }, header, primary })
+    let layout = Layout { element_bytes: dtype.size(), shape, storage };
+    Ok(Image { dtype, layout, header, primary })
 }
 
 /// The offset of the heap in the data, behind the rows of the table.

@@ -6,7 +6,7 @@ use crate::error::FitsError;
 use crate::header::{BLOCK, Header};
 use crate::image::{Image, axes, dtype};
 use serde::{Deserialize, Serialize};
-use swathe_layout::{Layout, Storage};
+use swathe_layout::{Layout, Rows, Storage};
 
 /// An image of more axes is not cut: regions are boxes of a few dimensions.
 const IMAGE_AXES_LIMIT: usize = 16;
@@ -115,9 +115,10 @@ impl Hdu {
                 let shape = axes(&self.header, "NAXIS")?;
                 check_axes(&shape)?;
                 let dtype = dtype(&self.header, "BITPIX")?;
-                let storage = Storage::Contiguous { offset: self.data_start };
+                let storage = Storage::Rows(Rows::contiguous(self.data_start, dtype.size()));
                 Ok(Image {
-                    layout: Layout { dtype, shape, storage },
+                    dtype,
+                    layout: Layout { element_bytes: dtype.size(), shape, storage },
                     header: self.header.clone(),
                     primary: self.header.has("SIMPLE"),
                 })

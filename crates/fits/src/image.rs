@@ -11,7 +11,9 @@ const AXES_LIMIT: i64 = 999;
 /// An image: how its pixels are stored, and its header.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// How its pixels are stored, NAXIS1 first.
+    /// Type of its stored pixels.
+    pub dtype: DType,
+    /// Where they lie, NAXIS1 first.
     pub layout: Layout,
     /// Its header, as if it were not compressed.
     pub header: Header,

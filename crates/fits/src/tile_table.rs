@@ -1,8 +1,8 @@
 //! Tables of compressed tiles: the rows for a region, the position and scaling of a tile.
 
 use std::ops::Range;
-use swathe_codecs::tile::{Encoding, TileCodec};
-use swathe_layout::{Chunk, ChunkGrid, ChunkTable, LayoutError};
+use swathe_codecs::tile::{Encoding, TileCodec, TileInput};
+use swathe_layout::{Chunk, ChunkGrid, ChunkTable, Coding, DecodeError, LayoutError, Scratch};
 
 /// The table of tiles of a compressed image.
 #[derive(Clone, Debug)]
@@ -49,8 +49,12 @@ impl ChunkTable for TileTable {
         &self.grid
     }
 
-    fn codec(&self) -> &TileCodec {
-        &self.codec
+    fn codec_name(&self) -> &str {
+        self.codec.codec.name()
+    }
+
+    fn position(&self, _: u64) -> Option<Chunk> {
+        None
     }
 
     fn entry_range(&self, chunk: u64) -> Range<u64> {
@@ -75,14 +79,35 @@ impl ChunkTable for TileTable {
         if stop > self.heap_len {
             return Err(outside(stop));
         }
-        Ok(Chunk {
+        let coding = Coding::Tile {
             encoding,
-            offset: self.heap_start + offset,
-            len,
             scale: self.scale.read(row).unwrap_or(1.0),
             zero: self.zero.read(row).unwrap_or(0.0),
             blank: self.blank.read(row).map(|blank| blank as i64),
-        })
+        };
+        Ok(Chunk { offset: self.heap_start + offset, len, coding })
+    }
+
+    /// All tiles are stored.
+    fn fill(&self) -> &[u8] {
+        &[0; 8][..self.codec.dtype.size()]
+    }
+
+    fn decode(
+        &self,
+        number: u64,
+        chunk: &Chunk,
+        bytes: &[u8],
+        need: usize,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecodeError> {
+        let Coding::Tile { encoding, scale, zero, blank } = chunk.coding else {
+            return Err(DecodeError::Coding);
+        };
+        let shape = self.grid.chunk(number).shape();
+        let input = TileInput { bytes, encoding, shape: &shape, tile: number, scale, zero, blank };
+        Ok(self.codec.decode(&input, need, &mut scratch.tile, out)?)
     }
 }
 

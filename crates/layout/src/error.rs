@@ -1,4 +1,7 @@
-//! What can be wrong with what an object says of its chunks.
+//! What can be wrong with what an object says of its chunks, and with their bytes.
+
+use swathe_codecs::chunk::FilterError;
+use swathe_codecs::tile::CodecError;
 
 /// The entry of a chunk that cannot be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,4 +20,19 @@ pub enum LayoutError {
     /// The entry points nowhere.
     #[error("the data of a tile are missing")]
     NoData,
+}
+
+/// The bytes of a chunk that cannot be decoded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// Of a tile.
+    #[error(transparent)]
+    Tile(#[from] CodecError),
+    /// Of a chunk with filters.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// The chunk is one of another table.
+    #[error("the chunk belongs to a table of another kind")]
+    Coding,
 }

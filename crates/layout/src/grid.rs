@@ -7,8 +7,11 @@ use swathe_array::Region;
 pub struct ChunkGrid {
     /// Elements of the array along each axis, fastest first.
     pub shape: Vec<u64>,
-    /// Elements of a chunk along each axis; chunks at the far edges may be smaller.
+    /// Elements of a chunk along each axis.
     pub chunk_shape: Vec<u64>,
+    /// Whether chunks at the far edges are stored whole, with elements outside the array; else they
+    /// are smaller.
+    pub is_padded: bool,
 }
 
 impl ChunkGrid {
@@ -18,7 +21,7 @@ impl ChunkGrid {
         axes.try_fold(1u64, |count, (&side, &chunk)| count.checked_mul(side.div_ceil(chunk)))
     }
 
-    /// The elements of a chunk.
+    /// The elements of a chunk as it is stored.
     pub fn chunk(&self, number: u64) -> Region {
         let mut rest = number;
         let mut start = Vec::with_capacity(self.shape.len());
@@ -28,7 +31,8 @@ impl ChunkGrid {
             let first = (rest % along) * chunk;
             rest /= along;
             start.push(first as i64);
-            stop.push(side.min(first + chunk) as i64);
+            let end = first + chunk;
+            stop.push(if self.is_padded { end } else { side.min(end) } as i64);
         }
         Region { start, stop }
     }
@@ -65,6 +69,7 @@ mod tests {
             let grid = ChunkGrid {
                 shape: axes.iter().map(|axis| axis.0).collect(),
                 chunk_shape: axes.iter().map(|axis| axis.1).collect(),
+                is_padded: false,
             };
             let region = Region {
                 start: axes.iter().map(|axis| axis.2 as i64).collect(),
@@ -80,6 +85,16 @@ mod tests {
             let all = 0..grid.count().unwrap();
             let overlap = |number: &u64| grid.chunk(*number).intersection(&region).is_some();
             prop_assert_eq!(grid.chunks_for(&region), all.filter(overlap).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn padded_chunks_are_as_large_as_they_say((grid, _) in grid_and_region()) {
+            let padded = ChunkGrid { is_padded: true, ..grid.clone() };
+            for number in 0..grid.count().unwrap() {
+                let chunk = padded.chunk(number);
+                prop_assert_eq!(&chunk.start, &grid.chunk(number).start);
+                prop_assert_eq!(&chunk.shape(), &grid.chunk_shape);
+            }
         }
 
         #[test]

@@ -8,6 +8,6 @@ mod error;
 mod grid;
 mod layout;
 
-pub use error::LayoutError;
+pub use error::{DecodeError, LayoutError};
 pub use grid::ChunkGrid;
-pub use layout::{Chunk, ChunkTable, Layout, Need, Storage};
+pub use layout::{Chunk, ChunkTable, Coding, Layout, Need, Rows, Scratch, Storage};

@@ -26,8 +26,11 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }
+        | EngineError::NotFits { .. }
+        | EngineError::ChunkIndex { .. }
         | EngineError::Tile { .. } => "FormatError",
         EngineError::NoSuchHdu { .. } => "NoSuchHduError",
+        EngineError::NoArray { .. } => "NoSuchArrayError",
         EngineError::Region { source, .. } => match source {
             RegionError::NoOverlap { .. } => "NoOverlapError",
             RegionError::Partial { .. } => "PartialOverlapError",

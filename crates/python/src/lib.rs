@@ -6,6 +6,7 @@ mod batch;
 mod block_peers;
 mod block_server;
 mod buffers;
+mod chunk;
 mod copies;
 mod costs;
 mod disk_cache;
@@ -29,6 +30,8 @@ mod _swathe {
     };
     #[pymodule_export]
     use crate::block_server::serve_disks;
+    #[pymodule_export]
+    use crate::chunk::decode_chunk;
     #[pymodule_export]
     use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]

@@ -11,8 +11,8 @@ use pyo3::types::{PyBytes, PyString};
 use std::ffi::c_int;
 use std::sync::Arc;
 use swathe_array::Region;
-use swathe_engine::{Cancel, EngineError, Mode, Selector};
-use swathe_fits::{Hdu, HduKind};
+use swathe_engine::{Cancel, EngineError, Mode, Part, Selector};
+use swathe_fits::{Hdu, HduKind, Image};
 use swathe_layout::Storage;
 use swathe_plan::Objective;
 
@@ -98,7 +98,7 @@ impl Object {
         let object = self.inner.clone();
         let selector = Selector::Index(hdu);
         let template = enter(py, &Cancel::default(), move || object.template(&selector))?;
-        Ok(template.image.layout.shape.iter().rev().copied().collect())
+        Ok(template.layout.shape.iter().rev().copied().collect())
     }
 
     fn header<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
@@ -107,7 +107,7 @@ impl Object {
             let info = object.find(&Selector::Index(hdu))?;
             match info.kind() {
                 HduKind::Image | HduKind::CompressedImage => {
-                    Ok(object.template(&Selector::Index(hdu))?.image.header.to_bytes())
+                    Ok(object.template(&Selector::Index(hdu))?.image()?.header.to_bytes())
                 }
                 _ => Ok(info.header.to_bytes()),
             }
@@ -138,8 +138,9 @@ impl Object {
         let mode = parse_mode(py, mode)?;
         let objective = parse_objective(py, objective)?;
         let url = self.inner.url().to_string();
-        let region = Region::new(start, stop)
-            .map_err(|source| to_python(py, &EngineError::Region { url, hdu, source }))?;
+        let region = Region::new(start, stop).map_err(|source| {
+            to_python(py, &EngineError::Region { url, part: Part::Hdu(hdu), source })
+        })?;
         let object = self.inner.clone();
         let cancel = Cancel::default();
         let token = cancel.clone();
@@ -149,13 +150,82 @@ impl Object {
         })?;
         Ok(Cutout { inner: Arc::new(inner) })
     }
+
+    #[getter]
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
+    /// Whether it is a file of FITS, as far as that is known without a read.
+    #[getter]
+    fn is_fits(&self) -> Option<bool> {
+        self.inner.is_fits()
+    }
+
+    /// Bytes of the decompressed object; fewer than asked for only at its end.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        at: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let bytes = enter(py, &cancel, move || object.read_at(at, length, &token))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Length of the decompressed object.
+    fn content_len(&self, py: Python<'_>) -> PyResult<u64> {
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        enter(py, &cancel, move || object.content_len(&token))
+    }
+
+    /// The JSON of its chunk index, if it is known.
+    fn chunk_index<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.inner.chunk_index().map(|index| PyBytes::new(py, index.json()))
+    }
+
+    fn set_chunk_index(&self, py: Python<'_>, index: Vec<u8>) -> PyResult<()> {
+        let object = self.inner.clone();
+        enter(py, &Cancel::default(), move || object.set_chunk_index(&index))?;
+        Ok(())
+    }
+
+    /// Elements `[start, stop)` of an array, fastest axis first, as they are stored.
+    #[pyo3(signature = (path, start, stop, mode="strict", objective="auto"))]
+    fn read_array(
+        &self,
+        py: Python<'_>,
+        path: String,
+        start: Vec<i64>,
+        stop: Vec<i64>,
+        mode: &str,
+        objective: &str,
+    ) -> PyResult<Pixels> {
+        let (mode, objective) = (parse_mode(py, mode)?, parse_objective(py, objective)?);
+        let region = Region::new(start, stop).map_err(|source| {
+            let part = Part::Array { number: 0, path: path.as_str().into() };
+            to_python(py, &EngineError::Region { url: self.inner.url().into(), part, source })
+        })?;
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let inner = enter(py, &cancel, move || {
+            let selector = Selector::Array(path);
+            swathe_engine::cut(&object, &selector, &region, mode, None, objective, &token)
+        })?;
+        Ok(Pixels { inner: Arc::new(inner) })
+    }
 }
 
 /// Which HDU a Python argument means.
 pub(crate) fn selector(hdu: Option<&Bound<'_, PyAny>>) -> PyResult<Selector> {
     let Some(hdu) = hdu.filter(|hdu| !hdu.is_none()) else { return Ok(Selector::FirstImage) };
     if hdu.is_instance_of::<PyString>() {
-        return Ok(Selector::Name(hdu.extract()?, None));
+        let name: String = hdu.extract()?;
+        let is_path = name.starts_with('/');
+        return Ok(if is_path { Selector::Array(name) } else { Selector::Name(name, None) });
     }
     if let Ok((name, version)) = hdu.extract::<(String, i64)>() {
         return Ok(Selector::Name(name, Some(version)));
@@ -192,7 +262,7 @@ pub(crate) struct HduInfo {
     kind: &'static str,
     bitpix: Option<i64>,
     shape: Vec<u64>,
-    codec: Option<&'static str>,
+    codec: Option<String>,
     tile_shape: Option<Vec<u64>>,
     data_start: u64,
     problem: Option<String>,
@@ -209,7 +279,7 @@ impl HduInfo {
         if let Some(bitpix) = self.bitpix {
             text += &format!(", BITPIX {bitpix}, shape {:?}", self.shape);
         }
-        if let Some(codec) = self.codec {
+        if let Some(codec) = &self.codec {
             text += &format!(", {codec}");
         }
         text + ">"
@@ -242,10 +312,10 @@ impl HduInfo {
         }
         match hdu.image() {
             Ok(image) => {
-                info.bitpix = Some(image.layout.dtype.bitpix());
+                info.bitpix = Some(image.dtype.bitpix());
                 info.shape = image.layout.shape.iter().rev().copied().collect();
                 if let Storage::Chunked(table) = &image.layout.storage {
-                    info.codec = Some(table.codec().codec.name());
+                    info.codec = Some(table.codec_name().to_string());
                     info.tile_shape =
                         Some(table.grid().chunk_shape.iter().rev().copied().collect());
                 }
@@ -269,8 +339,8 @@ impl Cutout {
     }
 
     #[getter]
-    fn bitpix(&self) -> i64 {
-        self.inner.template.image.layout.dtype.bitpix()
+    fn bitpix(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.image(py)?.dtype.bitpix())
     }
 
     #[getter]
@@ -281,21 +351,21 @@ impl Cutout {
     /// Whether the pixels were decoded from tiles: astropy then returns native byte order.
     #[getter]
     fn native(&self) -> bool {
-        matches!(self.inner.template.image.layout.storage, Storage::Chunked(_))
+        matches!(self.inner.template.layout.storage, Storage::Chunked(_))
     }
 
     /// BSCALE, BZERO and BLANK. A BLANK that is no integer counts for nothing, as in astropy.
     #[getter]
     fn scaling(&self, py: Python<'_>) -> PyResult<(f64, f64, Option<i64>)> {
-        let template = &self.inner.template;
-        let number = |keyword, default| match template.image.header.get_float(keyword) {
+        let (template, image) = (&self.inner.template, self.image(py)?);
+        let number = |keyword, default| match image.header.get_float(keyword) {
             Ok(number) => Ok(number.unwrap_or(default)),
             Err(source) => {
-                let (url, hdu) = (template.url.clone(), template.hdu);
+                let (url, hdu) = (template.url.clone(), template.part.number());
                 Err(to_python(py, &EngineError::Header { url, hdu, source }))
             }
         };
-        let blank = template.image.header.get_int("BLANK").ok().flatten();
+        let blank = image.header.get_int("BLANK").ok().flatten();
         Ok((number("BSCALE", 1.0)?, number("BZERO", 0.0)?, blank))
     }
 
@@ -311,6 +381,12 @@ impl Cutout {
 
     fn fits<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.file)
+    }
+}
+
+impl Cutout {
+    fn image(&self, py: Python<'_>) -> PyResult<&Image> {
+        self.inner.template.image().map_err(|error| to_python(py, &error))
     }
 }
 

@@ -188,23 +188,3 @@ def encode_attribute(value: Any) -> Any:
         "shape": list(array.shape),
         "data": base64.b64encode(array.tobytes()).decode(),
     }
-
-
-def decode_attribute(value: Any) -> Any:
-    """Return the attribute of `encode_attribute`: a text, a NumPy scalar, or an array."""
-    if isinstance(value, str):
-        return value
-    if "texts" in value:
-        texts = np.array([decode_attribute(each) for each in value["texts"]], object)
-        array = texts.reshape(value["shape"])
-    else:
-        dtype = dtype_of(value["dtype"])
-        array = np.frombuffer(base64.b64decode(value["data"]), dtype).reshape(value["shape"])
-    return array[()] if array.ndim == 0 else array
-
-
-def dtype_of(text: Any) -> np.dtype[Any]:
-    """Return the dtype of its JSON: a text, or the fields of a compound type."""
-    if isinstance(text, str):
-        return np.dtype(text)
-    return np.dtype([(name, dtype_of(of), *map(tuple, rest)) for name, of, *rest in text])

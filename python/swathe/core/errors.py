@@ -11,6 +11,7 @@
     |- FormatError              the object is damaged or not FITS     (ValueError)
     |- NoSuchHduError           the object has no such HDU            (KeyError)
     |  `- NotAnImageError       the HDU is valid but holds no image
+    |- NoSuchArrayError         the object has no such array          (KeyError)
     |- RegionError              the region is invalid                 (ValueError)
     |  |- NoOverlapError        the region lies outside the image
     |  |- PartialOverlapError   the region lies partly outside, and mode="strict"
@@ -72,6 +73,10 @@ class NoSuchHduError(SwatheError, KeyError):
 
 class NotAnImageError(NoSuchHduError):
     """The HDU is valid but holds a table or nothing, not an image."""
+
+
+class NoSuchArrayError(SwatheError, KeyError):
+    """The object is valid but has no such array, or several and none was named."""
 
 
 class RegionError(SwatheError, ValueError):

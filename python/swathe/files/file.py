@@ -1,32 +1,37 @@
-"""Open FITS files, and keep those of the last cuts open."""
+"""Open files, and keep those of the last cuts open."""
 
 from __future__ import annotations
 
+import copyreg
 import os
 from collections import OrderedDict
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.arrays.indexing import format_of
 from swathe.core.errors import (
     ChangedError,
     FormatError,
     NoSuchHduError,
     NotAnImageError,
 )
+from swathe.files.array_file import ArrayFile, tree_of
 from swathe.files.hdu import HduInfo
 from swathe.files.image import Image
+from swathe.files.open_object import OpenObject
 from swathe.files.source_name import name_of
 from swathe.stores.registry import stores_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from astropy.io import fits
 
     from swathe._swathe import HduKey
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.sky import SkyMapping
     from swathe.files.source_name import Source
 
@@ -36,8 +41,11 @@ MOST_NAMES = 20
 """Number of HDUs named in an error."""
 
 
-def open(path: Source) -> File:
-    """Open a FITS file by path or URL: plain, gzip, bzip2 or compress.
+def open(path: Source) -> File | Any:
+    """Open a file by path or URL: a `File` of FITS, or an `ArrayFile` of another format.
+
+    The others are HDF5, NetCDF, HDF4, TIFF and ASDF. The format is recognised by the bytes of the
+    file, not by its name. The whole file may be compressed by gzip, bzip2 or compress.
 
     URLs have a scheme `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An
     object in a store of the catalogue is `NAME:path`. Only the needed headers are read. A file that
@@ -46,13 +54,14 @@ def open(path: Source) -> File:
     Raises:
         TypeError: If it is something else, such as the bytes of a file or an HDUList.
         NotFoundError, AccessError, SourceError: If it cannot be read.
-        FormatError: If it is not a FITS file.
+        FormatError: If it is of none of these formats, or damaged.
+        OptionError: If the library of its format is not installed.
     """
-    return open_from_cache(path, fresh=True)
+    return open_any(path, fresh=True)
 
 
-class File:
-    """An open file, at the version it had when it was opened.
+class File(OpenObject):
+    """An open FITS file, at the version it had when it was opened.
 
     It is closed at the end of a `with` block, by `close`, or when nothing refers to it.
 
@@ -65,22 +74,6 @@ class File:
         url: absolute path or URL, without credentials.
         version: size, and ETag or modification time.
     """
-
-    def __init__(
-        self, native: _swathe.Object, notes: list[str] | None = None, name: str | None = None
-    ) -> None:
-        """Wrap the engine's file and its warnings. Users call `swathe.open`.
-
-        `name` is the name of an object in a store, `NAME:path`.
-        """
-        self._object: _swathe.Object | None = native
-        self.url, self.version = native.url, native.version
-        self._notes = [] if notes is None else notes
-        self._name = name
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return the path and version that pickle and copy open again."""
-        return reopen, (self._name or self.url, self.version)
 
     def __repr__(self) -> str:
         return f"<File {self.url}>"
@@ -101,54 +94,17 @@ class File:
             "File", facts, tables=[table(["HDU", "name", "holds", "shape", "BITPIX"], rows)]
         )
 
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
     def close(self) -> None:
         """Close the file. To use it or its images then raises ValueError; cutouts stay valid."""
-        native, self._object = self._object, None
-        with _recent_lock:
-            for key in [key for key, entry in _recent.items() if entry[1] is native]:
-                del _recent[key]
-
-    @property
-    def _native(self) -> _swathe.Object:
-        if self._object is None:
-            raise ValueError(
-                f"{self.url}: expected an open file, found a closed one; open it again"
-            )
-        return self._object
-
-    @property
-    def compression(self) -> str | None:
-        """Return the compression of the whole file: gzip, bzip2 or compress; `None` without."""
-        return None if self._native.kind == "plain" else self._native.kind
-
-    @property
-    def size(self) -> int:
-        """Return the stored size in bytes."""
-        return self._native.size
+        native = self._object
+        super().close()
+        if native is not None:
+            forget(native)
 
     @cached_property
     def hdus(self) -> list[HduInfo]:
         """Return the properties of all HDUs."""
         return [HduInfo.of(native) for native in self._native.hdus()]
-
-    @property
-    def notes(self) -> list[str]:
-        """Return warnings about ignored parts of the file, such as bytes after its last HDU."""
-        # The engine reports each warning once; collect them here.
-        self._notes.extend(note for note in self._native.notes() if note not in self._notes)
-        return list(self._notes)
 
     def __len__(self) -> int:
         return len(self.hdus)
@@ -230,17 +186,37 @@ def _hdu_label(info: HduInfo) -> str:
 RECENT = 8
 """Local files kept open, so that the next cut from them need not read headers."""
 
-_recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object, list[str]]] = OrderedDict()
+
+@dataclass
+class RecentFile:
+    """A file that is open.
+
+    Attributes:
+        native: the engine's file.
+        notes: warnings about it so far.
+        name: its name, `NAME:path`, if it is one of a store.
+        state: changes when a local file does.
+        tree: its arrays, once they are known.
+    """
+
+    native: _swathe.Object
+    notes: list[str]
+    name: str | None = None
+    state: tuple[int, ...] | None = None
+    tree: ArrayTree | None = None
+
+
+_recent: OrderedDict[str, RecentFile] = OrderedDict()
 _recent_lock = Lock()
 
 
-def reopen(name: str, version: str) -> File:
+def reopen(name: str, version: str) -> File | ArrayFile:
     """Open a file again, as after unpickling.
 
     Raises:
         ChangedError: If it has another version now.
     """
-    file = open_from_cache(name, fresh=True)
+    file = open_any(name, fresh=True)
     if file.version != version:
         raise ChangedError(
             f"{file.url}: expected the version {version}, found {file.version}: it changed; "
@@ -249,31 +225,68 @@ def reopen(name: str, version: str) -> File:
     return file
 
 
+def _pickle(file: File | ArrayFile) -> tuple[Any, ...]:
+    """Return the path and version that pickle and copy open again."""
+    return reopen, (file.name or file.url, file.version)
+
+
+copyreg.pickle(File, _pickle)
+copyreg.pickle(ArrayFile, _pickle)
+
+
 def open_from_cache(path: Source, fresh: bool = False) -> File:
-    """Open a file, or return the one opened before if it has not changed.
+    """Open a FITS file, or return the one opened before if it has not changed.
 
     The index entry of an object on a server is taken as valid, unless `fresh`. If it is not, a cut
     raises `ChangedError`.
     """
+    recent = _recent_of(path, fresh)
+    return File(recent.native, recent.notes, recent.name)
+
+
+def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
+    """Open a file of any format, as `open_from_cache` does.
+
+    Raises:
+        FormatError: If it is of no known format, or damaged.
+        OptionError: If the library of its format is not installed.
+    """
+    recent = _recent_of(path, fresh)
+    if recent.tree is None:
+        file_format = format_of(recent.native)
+        if file_format == "fits":
+            return File(recent.native, recent.notes, recent.name)
+        recent.tree = tree_of(recent.native, file_format)
+    return ArrayFile(recent.native, recent.tree, recent.notes, recent.name)
+
+
+def _recent_of(path: Source, fresh: bool) -> RecentFile:
     name = name_of(path)
     state = _state(name)
     if state is None:
         native = _swathe.open(name, stores_for([name]), fresh)
-        return File(native, name=None if "://" in name else name)
+        return RecentFile(native, [], None if "://" in name else name)
     # The working directory may have changed since.
     key = os.path.abspath(name)
     with _recent_lock:
         entry = _recent.get(key)
-        if entry is not None and entry[0] == state:
+        if entry is not None and entry.state == state:
             _recent.move_to_end(key)
-            return File(*entry[1:])
-    native, notes = _swathe.open(name), list[str]()
+            return entry
+    recent = RecentFile(_swathe.open(name), [], None, state)
     with _recent_lock:
-        _recent[key] = (state, native, notes)
+        _recent[key] = recent
         _recent.move_to_end(key)
         while len(_recent) > RECENT:
             _recent.popitem(last=False)
-    return File(native, notes)
+    return recent
+
+
+def forget(native: _swathe.Object) -> None:
+    """Keep a file open no longer."""
+    with _recent_lock:
+        for key in [key for key, entry in _recent.items() if entry.native is native]:
+            del _recent[key]
 
 
 def _state(name: str) -> tuple[int, ...] | None:

@@ -102,27 +102,28 @@ pub(crate) fn place(
     target: usize,
 ) -> Result<PlacedRegion, EngineError> {
     let [x, y, width, height] = job.targets[target].pixels;
-    let shape = &template.image.layout.shape;
+    let shape = &template.layout.shape;
     let overflow = |axis, start, size: i64| {
         template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
     };
-    let mut start = vec![x, y];
-    let mut stop = vec![
-        x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
-        y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
-    ];
-    for (axis, &(first, last)) in (2..).zip(&job.planes) {
+    // All of the axes that are not named; an image without planes gets two.
+    let mut start = vec![0; shape.len().max(2)];
+    let mut stop: Vec<i64> =
+        shape.iter().map(|&length| i64::try_from(length).unwrap_or(i64::MAX)).collect();
+    stop.resize(start.len(), 1);
+    for (&axis, (first, length)) in template.plane.iter().zip([(x, width), (y, height)]) {
+        start[axis] = first;
+        stop[axis] = first.checked_add(length).ok_or_else(|| overflow(axis, first, length))?;
+    }
+    let others =
+        (0..shape.len().max(2 + job.planes.len())).filter(|axis| !template.plane.contains(axis));
+    for (axis, &(first, last)) in others.zip(&job.planes) {
         // Whatever the mode: planes outside the image are a mistake.
         let length = shape.get(axis).map_or(0, |&length| i64::try_from(length).unwrap_or(i64::MAX));
         if !(0 <= first && first < last && last <= length) {
             return Err(template.planes_error(axis, first, last));
         }
-        start.push(first);
-        stop.push(last);
-    }
-    for &length in shape.iter().skip(start.len()) {
-        start.push(0);
-        stop.push(i64::try_from(length).unwrap_or(i64::MAX));
+        (start[axis], stop[axis]) = (first, last);
     }
     let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
     PlacedRegion::new(template, &region, job.mode, job.fill, job.most_bytes)

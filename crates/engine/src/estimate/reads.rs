@@ -10,7 +10,7 @@ use crate::template::Template;
 use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
-use swathe_layout::{ChunkTable, Storage};
+use swathe_layout::{Chunk, ChunkTable, Rows, Storage};
 use swathe_plan::{Break, Compute, Connections, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store_api::{Source, Traffic};
 
@@ -36,13 +36,13 @@ pub(super) fn reads(
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
-    let (segments, unpacked_bytes, unpack_s) = match &template.image.layout.storage {
-        Storage::Contiguous { offset } => {
-            (vec![rows(template, regions, *offset, object.content.gap_bytes())], 0, 0.0)
+    let (segments, unpacked_bytes, unpack_s) = match &template.layout.storage {
+        Storage::Rows(stored) => {
+            (vec![rows(template, regions, stored, object.content.gap_bytes())], 0, 0.0)
         }
         Storage::Chunked(table) => {
             let (rounds, decoded_bytes) = tiles(&object.content, template, &**table, regions);
-            let codec = table.codec().codec.name();
+            let codec = table.codec_name();
             let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
             (rounds, decoded_bytes, decoded_bytes as f64 * byte_s)
         }
@@ -179,15 +179,14 @@ impl ReadPlanner<'_> {
 fn rows(
     template: &Template,
     regions: &[PlacedRegion],
-    offset: u64,
+    stored: &Rows,
     gap_bytes: u64,
 ) -> Vec<Range<u64>> {
-    let size = template.image.layout.dtype.size() as u64;
-    let image_region = Region::of_shape(&template.image.layout.shape);
+    let image_region = Region::of_shape(&template.layout.shape);
     let mut segments = Vec::new();
     for region in regions {
-        let runs = image_region.runs(&region.output, &region.inside);
-        crate::assemble::add_segments(runs, offset, size, gap_bytes, &mut segments);
+        let runs = stored.runs(&image_region, &region.output, &region.inside);
+        crate::assemble::add_segments(runs, stored, gap_bytes, &mut segments);
     }
     segments.sort_unstable_by_key(|segment| segment.start);
     segments
@@ -205,11 +204,19 @@ fn tiles(
         regions.iter().flat_map(|region| grid.chunks_for(&region.inside)).collect();
     tiles.sort_unstable();
     tiles.dedup();
+    let pixels: u64 = grid.chunk_shape.iter().product();
+    let decoded_bytes = tiles.len() as u64 * pixels * template.layout.element_bytes as u64;
+    let positions: Option<Vec<Chunk>> = tiles.iter().map(|&tile| table.position(tile)).collect();
+    if let Some(chunks) = positions {
+        let ranges = chunks.iter().map(|chunk| chunk.offset..chunk.offset + chunk.len);
+        let mut data: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
+        data.sort_unstable_by_key(|range| range.start);
+        // Positions are known: one round of reads, of which no piece may be cut.
+        return (vec![Vec::new(), data], decoded_bytes);
+    }
     let entries: Vec<Range<u64>> = tiles.iter().map(|&tile| table.entry_range(tile)).collect();
     let data = known_ranges(content, table, &entries)
         .unwrap_or_else(|| tiles.iter().map(|&tile| table.expected_range(tile)).collect());
-    let pixels: u64 = grid.chunk_shape.iter().product();
-    let decoded_bytes = tiles.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
     (vec![entries, data], decoded_bytes)
 }
 

@@ -2,8 +2,9 @@
 
 use super::Object;
 use crate::error::EngineError;
+use crate::part::Part;
 use crate::selector::Selector;
-use crate::template::{BLOCK, Companion, Template};
+use crate::template::{BLOCK, Companion, FitsHead, Head, Template};
 use crate::worker_context::ReadContext;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Hdu, Lookup, companions, primary_for_extension};
@@ -40,12 +41,11 @@ impl Object {
             url: self.url().to_string(),
             name: self.display_name().to_string(),
             version: self.version(),
-            hdu: hdu.index,
-            image,
+            part: Part::Hdu(hdu.index),
+            layout: image.layout.clone(),
+            plane: [0, 1],
             content_len: self.content.len(),
-            header,
-            primary,
-            companions,
+            head: Head::Fits(Box::new(FitsHead { image, header, primary, companions })),
         })
     }
 
@@ -53,7 +53,7 @@ impl Object {
         if hdu.data_len > COMPANION_LIMIT {
             return Err(EngineError::TooLarge {
                 url: self.url().to_string(),
-                hdu: hdu.index,
+                part: Part::Hdu(hdu.index),
                 region: Region::of_shape(&[hdu.data_len]),
                 bytes: hdu.data_len,
                 limit: COMPANION_LIMIT,

@@ -44,8 +44,13 @@ FIELDS = (
 
 
 def info(
-    image: Annotated[str, typer.Argument(help="FITS file: path or URL.", callback=one_image)],
-    header: Annotated[bool, typer.Option("--header", help="Print the headers instead.")] = False,
+    image: Annotated[str, typer.Argument(help="File: path or URL.", callback=one_image)],
+    header: Annotated[
+        bool,
+        typer.Option(
+            "--header", help="Print the headers instead; of other formats the attributes."
+        ),
+    ] = False,
     hdu: Annotated[
         str | None,
         typer.Option(
@@ -54,12 +59,19 @@ def info(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the HDUs of a FITS file, without reading its pixels."""
+    """Show the HDUs or arrays of a file, without reading their pixels."""
+    from swathe.cli.array_listing import print_arrays
+    from swathe.files.array_file import ArrayFile
     from swathe.files.file import open
 
     if hdu is not None and not header:
         raise typer.BadParameter("needs --header", param_hint="--hdu")
     with open(image) as file:
+        if isinstance(file, ArrayFile):
+            if hdu is not None:
+                raise typer.BadParameter("is for FITS files", param_hint="--hdu")
+            print_arrays(file, header, as_json)
+            return
         if header:
             _print_headers(file, hdu, as_json)
             return

@@ -1,0 +1,131 @@
+//! Arrays of an object that is not FITS.
+
+use super::{Object, lock};
+use crate::error::EngineError;
+use crate::part::Part;
+use crate::selector::Selector;
+use crate::template::{Head, Template};
+use crate::worker_context::Cancel;
+use bytes::Bytes;
+use std::sync::Arc;
+use swathe_chunk_index::{Array, ArrayStorage, ChunkIndex};
+
+impl Object {
+    /// Bytes of the (decompressed) object; fewer than `length` only at its end.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the stream they lie in is damaged.
+    pub fn read_at(&self, at: u64, length: usize, cancel: &Cancel) -> Result<Bytes, EngineError> {
+        self.content.peek(at, length, cancel)
+    }
+
+    /// Whether it is a file of FITS, as far as that is known without a read.
+    pub fn is_fits(&self) -> Option<bool> {
+        if !lock(&self.walk).hdus.is_empty() {
+            return Some(true);
+        }
+        match self.chunk_index() {
+            Some(_) => Some(false),
+            None => self.begins_as_fits,
+        }
+    }
+
+    /// Bytes of the decompressed object. A stream is read to its end to find them.
+    ///
+    /// # Errors
+    /// As [`Object::settle`].
+    pub fn content_len(&self, cancel: &Cancel) -> Result<u64, EngineError> {
+        match (self.content.len(), self.content.stream_reader()) {
+            (Some(length), _) => Ok(length),
+            (None, Some(mut reader)) => reader.content_len(cancel),
+            (None, None) => Ok(self.size()),
+        }
+    }
+
+    /// Its arrays, if they are known.
+    pub fn chunk_index(&self) -> Option<Arc<ChunkIndex>> {
+        lock(&self.chunks).clone()
+    }
+
+    /// Take what its format's library said of its arrays, and keep it.
+    ///
+    /// # Errors
+    /// [`EngineError::ChunkIndex`] if that cannot be.
+    pub fn set_chunk_index(&self, bytes: &[u8]) -> Result<Arc<ChunkIndex>, EngineError> {
+        let index = ChunkIndex::parse(bytes.into())
+            .map_err(|source| EngineError::ChunkIndex { url: self.url().to_string(), source })?;
+        let index = Arc::new(index);
+        *lock(&self.chunks) = Some(index.clone());
+        lock(&self.walk).has_news = true;
+        self.settle(&Cancel::default())?;
+        Ok(index)
+    }
+
+    /// The template to cut from an array, by its path; by default the only one with a plane.
+    pub(super) fn array_template(
+        &self,
+        index: &ChunkIndex,
+        path: &str,
+    ) -> Result<Arc<Template>, EngineError> {
+        let key = Selector::Array(path.to_string());
+        if let Some(template) = lock(&self.templates).get(&key) {
+            return Ok(template.clone());
+        }
+        let wrong = |why: String| EngineError::NoArray {
+            url: self.url().to_string(),
+            path: path.to_string(),
+            why,
+        };
+        let number = match path {
+            "" => only_array(index),
+            path => index.find(path),
+        };
+        let number = number.ok_or_else(|| wrong(paths(index)))?;
+        let array = &index.arrays()[number];
+        let layout = match &array.storage {
+            ArrayStorage::Object(layout) => layout.clone(),
+            ArrayStorage::Index => return Err(wrong("it lies in the index".into())),
+            ArrayStorage::Library { why } | ArrayStorage::Refused { why } => {
+                return Err(wrong(why.clone()));
+            }
+        };
+        let template = Arc::new(Template {
+            url: self.url().to_string(),
+            name: self.display_name().to_string(),
+            version: self.version(),
+            part: Part::Array { number, path: array.path.clone() },
+            layout,
+            plane: array.plane,
+            content_len: self.content.len(),
+            head: Head::Npy { dtype: array.dtype.clone(), fill: array.fill.clone() },
+        });
+        lock(&self.templates).insert(key, template.clone());
+        Ok(template)
+    }
+}
+
+/// The only array with a plane.
+fn only_array(index: &ChunkIndex) -> Option<usize> {
+    let has_plane = |array: &Array| match &array.storage {
+        ArrayStorage::Object(layout) => layout.shape.len() > 1,
+        _ => false,
+    };
+    let arrays = index.arrays().iter().enumerate();
+    let mut planes = arrays.filter(|(_, array)| has_plane(array)).map(|(number, _)| number);
+    planes.next().filter(|_| planes.next().is_none())
+}
+
+/// The first of the arrays that there are.
+fn paths(index: &ChunkIndex) -> String {
+    const MOST_PATHS: usize = 12;
+    let mut paths: Vec<&str> =
+        index.arrays().iter().take(MOST_PATHS).map(|array| &*array.path).collect();
+    if index.arrays().len() > MOST_PATHS {
+        paths.push("...");
+    }
+    if paths.is_empty() {
+        "there is none".into()
+    } else {
+        format!("there are {}", paths.join(", "))
+    }
+}

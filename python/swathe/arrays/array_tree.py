@@ -1,0 +1,151 @@
+"""What a chunk index says of the arrays of a file: paths, shapes, types, attributes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import posixpath
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class ArrayDescription:
+    """What an index says of an array.
+
+    Attributes:
+        path: its path in the file, from `/`.
+        dtype: type of the elements as stored.
+        shape: elements along each axis, slowest first.
+        dims: names of the axes; empty if they have none.
+        storage: where its elements lie.
+    """
+
+    path: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    storage: Mapping[str, Any]
+    _attributes: Mapping[str, Any]
+    _fill: str | None
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes: texts, NumPy numbers and arrays."""
+        return {name: decode_attribute(each) for name, each in self._attributes.items()}
+
+    @property
+    def fill(self) -> Any:
+        """Return the element of chunks that are not stored; `None` if the file names none."""
+        if self._fill is None:
+            return None
+        import numpy as np
+
+        return np.frombuffer(base64.b64decode(self._fill), self.dtype)[0]
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...] | None:
+        """Return the shape of a chunk; `None` if the array is not in chunks."""
+        shape = self.storage.get("chunk_shape")
+        return None if shape is None else tuple(shape)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Return the names of the filters of its chunks, in the order of writing."""
+        return tuple(each["name"] for each in self.storage.get("filters", ()))
+
+    @property
+    def data(self) -> bytes | None:
+        """Return the elements of an array that lies in the index, in C order; else `None`."""
+        if self.storage["kind"] != "inline":
+            return None
+        return base64.b64decode(self.storage["data"])
+
+
+class ArrayTree:
+    """The arrays and groups of a file.
+
+    Attributes:
+        format: name of the format, such as `hdf5`.
+        library: library that read the file, with its version.
+        arrays: descriptions by path, in the order of the file.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        """Read the JSON of an index."""
+        head = json.loads(text)
+        self.format: str = head["format"]
+        self.library: str = head["library"]
+        self._groups: dict[str, Any] = head["groups"]
+        self.arrays: dict[str, ArrayDescription] = {
+            each["name"]: ArrayDescription(
+                each["name"],
+                dtype_of(each["dtype"]),
+                tuple(each["shape"]),
+                tuple(each["dims"]),
+                each["storage"],
+                each["attributes"],
+                each["fill"],
+            )
+            for each in head["arrays"]
+        }
+
+    @cached_property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """Return the attributes of each group, by its path."""
+        return {
+            path: {name: decode_attribute(each) for name, each in attributes.items()}
+            for path, attributes in self._groups.items()
+        }
+
+    def coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
+        """Return the coordinates of an array, by name (CF conventions, sections 5 and 5.7).
+
+        Those are arrays named as one of its axes, and those that its attribute `coordinates`
+        names, in its group or the nearest group around it.
+        """
+        texts = array.attributes.get("coordinates", "")
+        names = texts.split() if isinstance(texts, str) else []
+        coordinates = {}
+        for name in dict.fromkeys([*array.dims, *names]):
+            other = self._near(posixpath.dirname(array.path), name)
+            if other is not None and other.path != array.path:
+                coordinates[name] = other
+        return coordinates
+
+    def _near(self, group: str, name: str) -> ArrayDescription | None:
+        while True:
+            other = self.arrays.get(posixpath.join(group, name))
+            if other is not None or group in ("/", ""):
+                return other
+            group = posixpath.dirname(group)
+
+
+def decode_attribute(value: Any) -> Any:
+    """Return the attribute of `encode_attribute`: a text, a NumPy scalar, or an array."""
+    import numpy as np
+
+    if isinstance(value, str):
+        return value
+    if "texts" in value:
+        texts = np.array([decode_attribute(each) for each in value["texts"]], object)
+        array = texts.reshape(value["shape"])
+    else:
+        dtype = dtype_of(value["dtype"])
+        array = np.frombuffer(base64.b64decode(value["data"]), dtype).reshape(value["shape"])
+    return array[()] if array.ndim == 0 else array
+
+
+def dtype_of(text: Any) -> np.dtype[Any]:
+    """Return the dtype of its JSON: a text, or the fields of a compound type."""
+    import numpy as np
+
+    if isinstance(text, str):
+        return np.dtype(text)
+    return np.dtype([(name, dtype_of(of), *map(tuple, rest)) for name, of, *rest in text])

@@ -1,0 +1,141 @@
+"""Open files of arrays: HDF5, NetCDF, HDF4, TIFF and ASDF."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from swathe.arrays.array_tree import ArrayTree
+from swathe.arrays.indexing import describe
+from swathe.core.errors import NoSuchArrayError
+from swathe.files.array import Array
+from swathe.files.open_object import OpenObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swathe import _swathe
+
+MOST_NAMES = 20
+"""Number of arrays named in an error."""
+
+
+class ArrayFile(OpenObject):
+    """An open file of arrays, at the version it had when it was opened.
+
+    It maps paths to arrays: `file["/science/lst"]`, `file["lst"]`, `len(file)` and iteration over
+    the paths. It is closed at the end of a `with` block, or by `close`. It can be pickled: by path
+    and version, without its content (`swathe.files.file` says how).
+
+    Attributes:
+        tree: what the file says of its arrays and groups.
+    """
+
+    def __init__(
+        self,
+        native: _swathe.Object,
+        tree: ArrayTree,
+        notes: list[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Wrap the engine's file and its arrays. Users call `swathe.open`."""
+        super().__init__(native, notes, name)
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return f"<ArrayFile {self.url}, {self.format}, {len(self)} arrays>"
+
+    @property
+    def format(self) -> str:
+        """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff` or `asdf`."""
+        return self.tree.format
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Return the attributes of the root group."""
+        return dict(self.tree.groups.get("/", {}))
+
+    @property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """Return the attributes of each group, by its path."""
+        return dict(self.tree.groups)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Return all arrays."""
+        return [Array(self, each) for each in self.tree.arrays.values()]
+
+    def __len__(self) -> int:
+        return len(self.tree.arrays)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the paths of all arrays."""
+        return iter(self.tree.arrays)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and _absolute(path) in self.tree.arrays
+
+    def __getitem__(self, path: str) -> Array:
+        """Return an array by its path; `/` at the start may be left out.
+
+        Raises:
+            NoSuchArrayError: If there is no such array.
+        """
+        description = self.tree.arrays.get(_absolute(path))
+        if description is None:
+            raise NoSuchArrayError(
+                f"{self.url}: expected the path of an array, found {path!r:.100}; {self._paths()}"
+            )
+        return Array(self, description)
+
+    def array(self, path: str | None = None) -> Array:
+        """Return an array by its path, by default the only one with two axes or more.
+
+        Coordinates of other arrays do not count.
+
+        Raises:
+            NoSuchArrayError: If there is no such array, or there are several.
+        """
+        if path is not None:
+            return self[path]
+        planes = [each for each in self.tree.arrays.values() if len(each.shape) > 1]
+        coordinates = {
+            other.path for each in planes for other in self.tree.coordinates(each).values()
+        }
+        rest = [each for each in planes if each.path not in coordinates]
+        if len(rest) != 1:
+            raise NoSuchArrayError(
+                f"{self.url}: expected one array with two axes or more, found {len(rest)}: "
+                f"give array=; {self._paths()}"
+            )
+        return Array(self, rest[0])
+
+    def _paths(self) -> str:
+        paths = list(self.tree.arrays)
+        if not paths:
+            return "the file has no array"
+        more = ", ..." if len(paths) > MOST_NAMES else ""
+        return f"arrays are {', '.join(paths[:MOST_NAMES])}{more}"
+
+
+def _absolute(path: str) -> str:
+    return path if path.startswith("/") else f"/{path}"
+
+
+def tree_of(native: _swathe.Object, file_format: str) -> ArrayTree:
+    """Return the arrays of a file: as its index entry has them, or as its library says.
+
+    Args:
+        native: the engine's file.
+        file_format: its format, as `format_of` found it.
+
+    Raises:
+        FormatError: If the library rejects the file.
+        LimitError: If reading it needs too much memory or time.
+        OptionError: If the library is not installed.
+    """
+    text = native.chunk_index()
+    if text is None:
+        native.set_chunk_index(describe(native, file_format))
+        text = native.chunk_index()
+        assert text is not None
+    return ArrayTree(text)
