@@ -14,6 +14,8 @@ QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
 # Property tests try the same examples in everybody's run, in Rust as in Python. Plain `cargo test`
 # tries new ones.
 export PROPTEST_RNG_SEED ?= 20261126
+# Without its own bytecode each process of a test would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \

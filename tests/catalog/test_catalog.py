@@ -265,6 +265,7 @@ print([os.waitpid(child, 0)[1] for child in children])
 """
 
 
+@pytest.mark.more
 def test_eight_processes_open_a_new_database_at_once(url: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", OPEN, url], capture_output=True, text=True, check=True
@@ -984,6 +985,7 @@ def inserting(url: str, rows: int, times: int) -> subprocess.Popen[str]:
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.more
 def test_processes_insert_at_once(url: str) -> None:
     processes = [inserting(url, 50, 10) for _ in range(3)]
     for process in processes:

@@ -25,6 +25,7 @@ from swathe.cli.app import main
 from tests.support.fits_frames import (
     SWATHE,
     Runner,
+    command_here,
     contents,
     fits_bytes,
     image_of,
@@ -60,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, frame: NDArray[np.uint16]) 
 
 
 def run(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    return swathe_command(*arguments, env=env)
+    return command_here(*arguments, env=env)
 
 
 def output_of(*arguments: object) -> Any:
@@ -460,13 +461,13 @@ def test_a_fault_of_ours_is_no_target_that_failed(
 
 
 def test_debug_shows_the_traceback(folder: Path) -> None:
-    ran = run("info", folder / "none.fit", SWATHE_DEBUG="1")
+    ran = swathe_command("info", folder / "none.fit", env={"SWATHE_DEBUG": "1"})
     assert ran.returncode not in (0, 3)
     assert "Traceback" in ran.stderr
     assert "NotFoundError" in ran.stderr
 
 
-@pytest.mark.parametrize("option", [[], ["--json"]])
+@pytest.mark.parametrize("option", [[], pytest.param(["--json"], marks=pytest.mark.more)])
 def test_reader_that_has_had_enough(option: list[str], tmp_path: Path) -> None:
     hdus = [fits.ImageHDU(np.zeros((2, 2)), name=f"EXTENSION-NUMBER-{n}") for n in range(600)]
     (tmp_path / "many.fits").write_bytes(fits_bytes(fits.PrimaryHDU(), *hdus))
@@ -544,6 +545,7 @@ def interrupt(
     return process.returncode, said
 
 
+@pytest.mark.more
 def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     content = contents(noise(5, (900, 1000)), "fit.bz2")
     lines = "file,x0,y0,width,height\n"

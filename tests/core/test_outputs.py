@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -36,6 +35,7 @@ from swathe.core.outputs import check_new, make_folder, open_part_file, sole_wri
 from swathe.core.sample_survey import KINDS, make_sample
 from swathe.experiments.results.report import ready
 from swathe.jobs import Jobs, Limits, Options
+from tests.support.fits_frames import command_here
 from tests.support.job_runner import ended, running
 
 
@@ -574,7 +574,10 @@ def test_no_image_is_ever_changed(act: Callable[..., None], count: int) -> None:
     run()
 
 
-def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
+def test_the_command_changes_no_source(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     before = image.read_bytes()
     (tmp_path / "link.fits").symlink_to("a.fits")
     (tmp_path / "t.csv").write_text("id,file,x0,y0,width,height\na,a.fits,1,1,3,3\n")
@@ -582,14 +585,12 @@ def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
     many = ["cut", "--targets", "t.csv", "-o"]
     for words in ([*single, "a.fits"], [*single, "link.fits"], [*many, "a.fits"], [*many, "."]):
         for more in ([], ["--overwrite"]):
-            command = [sys.executable, "-m", "swathe.cli", *words, *more]
-            ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            ran = command_here(*words, *more)
             assert ran.returncode == 6, ran
             assert "it is the source" in ran.stderr
             assert image.read_bytes() == before
-    command = [sys.executable, "-m", "swathe.cli", *single]
     for name, code in (("c.fits", 0), ("c.fits", 6), ("none/c.fits", 6)):
-        ran = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True)
+        ran = command_here(*single, name)
         assert ran.returncode == code, ran
     assert ran.stderr == ("swathe: none/c.fits: cannot write: the folder none does not exist\n")
 
@@ -690,8 +691,16 @@ def test_an_unfinished_file_is_gone_on_with(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
-def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> None:
-    make_sample(tmp_path, frames=1, targets=2)
+@pytest.fixture(scope="module")
+def whole_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sample of one frame and two targets; tests copy it."""
+    return make_sample(tmp_path_factory.mktemp("sample"), frames=1, targets=2).parent
+
+
+def test_a_sample_of_another_seed_is_replaced_only_if_asked(
+    tmp_path: Path, whole_sample: Path
+) -> None:
+    shutil.copytree(whole_sample, tmp_path, dirs_exist_ok=True)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for seed, targets in ((2, 2), (1, 3)):
         with pytest.raises(OutputExistsError, match="exists already"):
@@ -702,8 +711,10 @@ def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"mine", "a frame with another name"])
-def test_a_sample_removes_only_its_own_frames(content: Any, tmp_path: Path) -> None:
-    make_sample(tmp_path, frames=1, targets=2)
+def test_a_sample_removes_only_its_own_frames(
+    content: Any, tmp_path: Path, whole_sample: Path
+) -> None:
+    shutil.copytree(whole_sample, tmp_path, dirs_exist_ok=True)
     mine = [tmp_path / f"frame-000007.{kind}" for kind in KINDS]
     for path in mine:
         if content == b"mine":
@@ -719,10 +730,15 @@ def test_a_sample_removes_only_its_own_frames(content: Any, tmp_path: Path) -> N
     assert checksums(mine) == {path: before[path] for path in mine[1:]}
 
 
-def test_a_sample_finishes_a_frame_of_its_own(tmp_path: Path) -> None:
-    make_sample(tmp_path, frames=1, targets=2)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind == "fit.fz" else pytest.param(kind, marks=pytest.mark.more) for kind in KINDS],
+)
+def test_a_sample_finishes_a_frame_of_its_own(
+    kind: str, tmp_path: Path, whole_sample: Path
+) -> None:
+    shutil.copytree(whole_sample, tmp_path, dirs_exist_ok=True)
     before = checksums(tmp_path.iterdir())
-    for kind in KINDS:
-        (tmp_path / f"frame-000001.{kind}").unlink()
-        make_sample(tmp_path, frames=1, targets=2)
-        assert checksums(tmp_path.iterdir()) == before
+    (tmp_path / f"frame-000001.{kind}").unlink()
+    make_sample(tmp_path, frames=1, targets=2)
+    assert checksums(tmp_path.iterdir()) == before

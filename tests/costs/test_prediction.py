@@ -20,7 +20,7 @@ from swathe.catalog import Catalog, Outcome, this_host
 from swathe.core.errors import NoSuchStoreError, TargetsError
 from swathe.costs.cost_model import Costs
 from tests.support import servers
-from tests.support.fits_frames import KINDS, contents, noise
+from tests.support.fits_frames import KINDS, command_here, contents, noise
 
 COSTS: dict[str, Any] = {
     "connect_s": 0.0,
@@ -215,7 +215,7 @@ def test_what_is_kept_here_is_not_asked_for(
 
         def told(*words: str) -> dict[str, Any]:
             found: dict[str, Any] = json.loads(
-                run(*words, "--targets", str(table), "--json").stdout
+                command_here(*words, "--targets", str(table), "--json").stdout
             )
             return found
 
@@ -260,7 +260,7 @@ def test_the_plan_is_told_beside_what_was_not_chosen(
         assert whole["read_s"] >= how["plans"][0]["read_s"]
         table = tmp_path / "targets.csv"
         table.write_text("file,x0,y0,width,height\nweb:0.fit,5,6,70,80\nweb:1.fit,5,6,70,80\n")
-        shown = run("predict", "--targets", str(table), "--explain").stdout
+        shown = command_here("predict", "--targets", str(table), "--explain").stdout
         assert "with 1/2 of the store" in shown
         assert "why: reading takes" in shown and "the whole object: 1 request, " in shown
 
@@ -328,7 +328,9 @@ def test_replicas_that_lack_what_others_have_serve_nothing(
     assert fault.startswith("target 0: ") and "0.fit" in fault
     table = tmp_path / "targets.csv"
     table.write_text("file,x0,y0,width,height\n0.fit,5,6,70,80\n1.fit,5,6,70,80\n")
-    told = run("predict", "--targets", str(table), "--store", "half", "--store", "whole").stderr
+    told = command_here(
+        "predict", "--targets", str(table), "--store", "half", "--store", "whole"
+    ).stderr
     assert "half is not used: files that another store has cannot be read from it" in told
     assert "will have no result" not in told
 
@@ -339,7 +341,7 @@ def test_targets_of_the_sky_in_files_that_are_not_there_are_told(tmp_path: Path)
     (fault,) = swathe.predict(table).faults
     assert fault.startswith("target a: ") and "none.fit" in fault
     assert fault.endswith("(and 1 more target)")
-    assert fault in run("predict", "--targets", str(table)).stderr
+    assert fault in command_here("predict", "--targets", str(table)).stderr
 
 
 def test_more_workers_take_less_time_but_share_the_store(survey: Path) -> None:
@@ -358,9 +360,11 @@ def test_what_cannot_be_read_costs_its_opening_and_is_told(survey: Path, tmp_pat
     (fault,) = found.faults
     assert fault.startswith(f"{none}: ")
     table.write_text(f"file,x0,y0,width,height\n{none},5,6,70,80\n{none},9,6,70,80\n")
-    told = run("predict", "--targets", str(table)).stderr
+    told = command_here("predict", "--targets", str(table)).stderr
     assert "1 object cannot be read" in told and str(none) in told
-    assert json.loads(run("predict", "--targets", str(table), "--json").stdout)["faults"] == [fault]
+    assert json.loads(command_here("predict", "--targets", str(table), "--json").stdout)[
+        "faults"
+    ] == [fault]
 
 
 def test_a_batch_that_cut_nothing_says_nothing_of_predictions(
@@ -396,20 +400,20 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
         "file,x0,y0,width,height\n"
         + "".join(f"{survey}/{n}.{kind},5,6,70,80\n" for n in range(3) for kind in KINDS)
     )
-    found = json.loads(run("predict", "--targets", str(table), "--json").stdout)
+    found = json.loads(command_here("predict", "--targets", str(table), "--json").stdout)
     told = {"median_s", "interval_s", "bytes", "requests", "per_store", "shares", "compute_s"}
     assert set(found) == told | {"faults", "overhead_s", "write_s"}
-    shown = run("predict", "--targets", str(table), "--explain").stdout
+    shown = command_here("predict", "--targets", str(table), "--explain").stdout
     assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
-    assert run("predict", "--history").stdout == "no predictions yet\n"
-    cut = run("cut", "--targets", str(table), "-o", str(tmp_path / "out"))
+    assert command_here("predict", "--history").stdout == "no predictions yet\n"
+    cut = command_here("cut", "--targets", str(table), "-o", str(tmp_path / "out"))
     assert "predicted" in cut.stdout
-    history = json.loads(run("predict", "--history", "--json").stdout)
+    history = json.loads(command_here("predict", "--history", "--json").stdout)
     assert history["outcomes"][0]["targets"] == 12
     assert history["outcomes"][0]["summary"].startswith("cut_many into ")
     assert history["outcomes"][0]["summary"].endswith(", as fits")
-    assert history["outcomes"][0]["summary"] in run("predict", "--history").stdout
-    assert run("predict").returncode == 2
+    assert history["outcomes"][0]["summary"] in command_here("predict", "--history").stdout
+    assert command_here("predict").returncode == 2
 
 
 def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
@@ -420,22 +424,13 @@ def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
                 *(1, 1, 1, 1),
             )
         )
-    history = json.loads(run("predict", "--history", "--json").stdout)
+    history = json.loads(command_here("predict", "--history", "--json").stdout)
     assert history["median_error"] == 0.5
     assert (history["all"]["compared"], history["all"]["coverage"]) == (1, 0.0)
     assert [each["root"] for each in history["stores"]] == [""]
-    shown = run("predict", "--history").stdout
+    shown = command_here("predict", "--history").stdout
     assert "Median error of 1: 50%; the 80 % interval held 0%" in shown
     assert "Without an error figure: 1 that took less than 0.1 s." in shown
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "swathe.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 def test_pixels_are_those_of_the_image(survey: Path) -> None:

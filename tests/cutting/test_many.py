@@ -579,8 +579,14 @@ def wait_for_results(output: Path, process: subprocess.Popen[Any], count: int) -
     raise AssertionError("nothing was written")
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("output", "kill"),
+    [
+        pytest.param(output, kill, marks=[] if output in few else pytest.mark.more)
+        for kill, few in ((signal.SIGINT, ["folder"]), (signal.SIGKILL, ["out.fits"]))
+        for output in OUTPUTS
+    ],
+)
 def test_stopped_batch_keeps_what_is_finished_and_resumes(
     kill: signal.Signals,
     output: str,
@@ -863,6 +869,7 @@ print(json.dumps([list(map(str, found["sha256"])), found.meta["notes"], found.me
 """
 
 
+@pytest.mark.more
 def test_processes_share_an_empty_index(tmp_path: Path) -> None:
     frame = noise(7, (1200, 1000))
     paths = [tmp_path / f"{number}.fit.gz" for number in range(3)]
@@ -934,6 +941,7 @@ print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) /
 """
 
 
+@pytest.mark.more
 def test_memory_stays_bounded(tmp_path: Path, record_property: Any) -> None:
     frame = noise(8, (1489, 2048))
     for kind in KINDS:

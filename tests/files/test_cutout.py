@@ -952,6 +952,7 @@ def middle(path: Path) -> swathe.Cutout:
     return swathe.cut(path, box=(3, 4, 10, 8))
 
 
+@pytest.mark.more
 def test_dask_brings_cutouts_from_other_processes(counts: swathe.Cutout) -> None:
     from distributed import Client, LocalCluster
 

@@ -498,6 +498,7 @@ def test_tokens_are_asked_for(tmp_path: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.more
 def test_a_large_answer_to_a_fast_client_lets_others_run_between_its_pieces() -> None:
     turns: list[str] = []
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import os
 import subprocess
 import sys
 import tarfile
 import zipfile
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -149,6 +153,25 @@ def swathe_command(
         timeout=timeout_s,
         env={**os.environ, **(env or {})},
     )
+
+
+def command_here(*arguments: object, env: dict[str, str] | None = None) -> CompletedProcess[str]:
+    """Run the command line in this process, as each new one takes half a second."""
+    from swathe.cli.app import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        # `--trace` sets a variable for children.
+        patch.dict(os.environ, env or {}),
+        patch.object(sys, "argv", ["swathe", *map(str, arguments)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as exit_info,
+    ):
+        main()
+    code = exit_info.value.code
+    assert code is None or isinstance(code, int)
+    return CompletedProcess(sys.argv, code or 0, out.getvalue(), err.getvalue())
 
 
 @dataclass

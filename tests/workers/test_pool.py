@@ -513,6 +513,7 @@ def test_a_fault_in_the_loop_begins_anew(
     assert sum("next attempt in 1 s" in each for each in told) == 1
 
 
+@pytest.mark.more
 def test_a_batch_that_cannot_be_given_again_fails_alone(
     cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
