@@ -623,6 +623,10 @@ class Object:
     def read_at(self, at: int, length: int) -> bytes:
         """Return bytes of the decompressed object; fewer only at its end."""
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes that are best read at once: as many as take the time of a request."""
+
     def content_len(self) -> int:
         """Return the length of the decompressed object; a stream is read to its end."""
 

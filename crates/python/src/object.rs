@@ -175,6 +175,12 @@ impl Object {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Bytes that are best read at once by a reader of few.
+    #[getter]
+    fn block_bytes(&self) -> u64 {
+        self.inner.block_bytes()
+    }
+
     /// Length of the decompressed object.
     fn content_len(&self, py: Python<'_>) -> PyResult<u64> {
         let (object, cancel) = (self.inner.clone(), Cancel::default());

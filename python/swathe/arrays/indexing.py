@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from swathe import _swathe
+
 HDF5 = b"\x89HDF\r\n\x1a\n"
 MAGIC = {
     "fits": (b"SIMPLE  =",),
@@ -84,14 +86,16 @@ def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
     return None
 
 
-def describe(
-    read_at: Callable[[int, int], bytes], size: int, file_format: str, what: str = "the file"
-) -> bytes:
+def reads_of(native: _swathe.Object) -> FileReads:
+    """Return the engine's file as one that a confined process can read."""
+    return FileReads(native.read_at, native.content_len(), native.block_bytes)
+
+
+def describe(file: FileReads, file_format: str, what: str = "the file") -> bytes:
     """Return the chunk index of an object.
 
     Args:
-        read_at: function that returns the bytes from an offset, as many as its second argument.
-        size: bytes of the object.
+        file: the object.
         file_format: what `format_of` returns.
         what: name of the object in errors.
 
@@ -99,14 +103,13 @@ def describe(
         FormatError: If the object is damaged, has no such reader, or crashes the library.
         SettingsError: If an extra of the package is missing.
         LimitError: If it needs too much memory, time or reads.
-        SwatheError: If `read_at` raises it.
+        SwatheError: If reading the object raises it.
     """
-    return _run("describe", {}, read_at, size, file_format, what)
+    return _run("describe", {}, file, file_format, what)
 
 
 def read(
-    read_at: Callable[[int, int], bytes],
-    size: int,
+    file: FileReads,
     file_format: str,
     name: str,
     shape: Sequence[int],
@@ -117,8 +120,7 @@ def read(
     """Return the elements `[start, stop)` of an array that only the library reads.
 
     Args:
-        read_at: as for `describe`, like size, file_format and what.
-        size: bytes of the object.
+        file: the object.
         file_format: what `format_of` returns.
         name: path of the array.
         shape: its elements along each axis, slowest first.
@@ -137,11 +139,11 @@ def read(
         first = int(numbers.flat[0])
         span = int(numbers.flat[-1]) + 1 - first
         argument = {"name": name, "start": first, "stop": first + span}
-        elements = _run("read", argument, read_at, size, file_format, what)
+        elements = _run("read", argument, file, file_format, what)
         some = np.frombuffer(elements, f"V{len(elements) // span}")
         return some[numbers - first].tobytes()
     argument = {"name": name, "start": start, "stop": stop}
-    return _run("read", argument, read_at, size, file_format, what)
+    return _run("read", argument, file, file_format, what)
 
 
 def flat_numbers(shape: Sequence[int], start: list[int], stop: list[int]) -> NDArray[np.int64]:
@@ -158,8 +160,7 @@ def flat_numbers(shape: Sequence[int], start: list[int], stop: list[int]) -> NDA
 def _run(
     function: str,
     argument: dict[str, object],
-    read_at: Callable[[int, int], bytes],
-    size: int,
+    file: FileReads,
     file_format: str,
     what: str,
 ) -> bytes:
@@ -184,6 +185,6 @@ def _run(
             f"{module}:{function}",
             argument,
             bounds,
-            FileReads(read_at, size),
+            file,
             ", ".join(reader.libraries) or "swathe",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from swathe.arrays.indexing import read
+from swathe.arrays.indexing import read, reads_of
 from swathe.core.errors import FormatError
 from swathe.files.slices import axis_range, one_per_axis
 
@@ -197,10 +197,8 @@ class Array:
             part = tuple(map(slice, start, stop))
             return whole[part].copy()
         if kind == "library":
-            native = self._file._native
             part_bytes = read(
-                native.read_at,
-                native.content_len(),
+                reads_of(self._file._native),
                 self._file.tree.format,
                 self.path,
                 self.shape,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swathe.arrays.array_tree import ArrayTree
-from swathe.arrays.indexing import describe, format_of
+from swathe.arrays.indexing import describe, format_of, reads_of
 from swathe.core.errors import NoSuchArrayError
 from swathe.files.array import Array
 from swathe.files.open_object import OpenObject
@@ -136,7 +136,7 @@ def tree_of(native: _swathe.Object) -> ArrayTree | None:
         file_format = "fits" if native.is_fits else format_of(native.read_at)
         if file_format in ("fits", None):
             return None
-        index = describe(native.read_at, native.content_len(), file_format, native.url)
+        index = describe(reads_of(native), file_format, native.url)
         native.set_chunk_index(index)
         text = native.chunk_index()
         assert text is not None

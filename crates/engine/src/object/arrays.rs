@@ -10,6 +10,13 @@ use bytes::Bytes;
 use std::sync::Arc;
 use swathe_chunk_index::{Array, ArrayStorage, ChunkIndex};
 
+/// Of a file on a disk of this host.
+const LOCAL_BLOCK_BYTES: u64 = 16 << 10;
+/// Others are read in blocks of at least this size,
+const LEAST_BLOCK_BYTES: u64 = 64 << 10;
+/// and at most this.
+const MOST_BLOCK_BYTES: u64 = 4 << 20;
+
 impl Object {
     /// Bytes of the (decompressed) object; fewer than `length` only at its end.
     ///
@@ -40,6 +47,15 @@ impl Object {
             (None, Some(mut reader)) => reader.content_len(cancel),
             (None, None) => Ok(self.size()),
         }
+    }
+
+    /// Bytes that are best read at once by a reader that asks for few: as many as take the time of
+    /// a request.
+    pub fn block_bytes(&self) -> u64 {
+        if self.is_local() && self.kind.is_none() {
+            return LOCAL_BLOCK_BYTES;
+        }
+        self.content.gap_bytes().clamp(LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES).next_power_of_two()
     }
 
     /// Its arrays, if they are known.
