@@ -146,6 +146,16 @@ def test_what_is_there_is_skipped_when_it_is_resumed(files: Path, run: Runner) -
 
 
 @pytest.mark.usefixtures("store")
+def test_a_copy_to_a_folder_that_is_there_goes_into_it(run: Runner) -> None:
+    run("put", __file__, "wide:into/first.py")
+    run("put", __file__, "wide:into")
+    run("put", __file__, "wide:beside")
+    objects = json.loads(run("ls", "-r", "wide:", "--json"))["objects"]
+    names = sorted(each["path"].removeprefix("wide:") for each in objects)
+    assert names == ["beside", "into/first.py", "into/test_objects.py"]
+
+
+@pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("name", ["wide:x", "wide:x/", "wide:x/y.d"])
 def test_a_folder_is_copied_with_r_only(tmp_path: Path, run: Runner, name: str) -> None:
     for folder in ("x/", "x/y.d/"):

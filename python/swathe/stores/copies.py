@@ -226,8 +226,9 @@ def _pairs_of(
         # Names of objects are no part of a URL: `%2e%2e%2f` in one is not undone.
         target = f"{_local_path(engine, target)}{'/' if target.endswith('/') else ''}"
     local = _local_path(engine, target)
-    is_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
-    is_folder = is_folder or (local is not None and local.is_dir())
+    into_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
+    if not into_folder:
+        into_folder = is_folder(engine, target) if local is None else local.is_dir()
     folder = target if target.endswith(("/", ":")) else f"{target}/"
     is_url = "://" in folder and not _swathe.StoreKind(folder).is_bucket
 
@@ -240,7 +241,7 @@ def _pairs_of(
         if not recursive:
             base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
             base = unquote(base) if is_url and "://" in name else base
-            pairs.append(CopyPair(name, name_below(base) if is_folder else target))
+            pairs.append(CopyPair(name, name_below(base) if into_folder else target))
             continue
         top = top_of(name)
         for entry in list_objects(name, pattern=pattern):
