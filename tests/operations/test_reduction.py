@@ -21,6 +21,7 @@ from swathe.core.errors import (
 )
 from swathe.operations.reduction.condition import Condition
 from swathe.operations.reduction.reduction import Reduction
+from tests.conftest import DATA
 
 ALL = ("mean", "count", "std", "min", "max", "mode")
 ANGLES = st.one_of(
@@ -236,3 +237,23 @@ def test_results_are_written(tmp_path: Path) -> None:
         result.write(tmp_path / "out.nc")
     with pytest.raises(OutputError, match=r"\.xyz"):
         result.write(tmp_path / "out.xyz")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("swath/SS_MODIS_A-JPL-L2P-v2014.0.nc", "sea_surface_temperature"),
+        ("formats/air.nc", "air"),
+    ],
+)
+def test_files_are_masked_scaled_and_placed(path: str, name: str) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    if not (DATA / path).is_file():
+        pytest.skip(f"{DATA / path} is not there")
+    result = swathe.reduce(str(DATA / path), grid="5deg", array=name)
+    with netcdf.Dataset(DATA / path) as file:
+        values = file[name][:].astype(float)
+    count = result["count"]
+    assert count.sum() == np.ma.count(values)
+    mean = np.nansum(result["mean"] * count) / count.sum()
+    np.testing.assert_allclose(mean, values.mean(), rtol=1e-7)

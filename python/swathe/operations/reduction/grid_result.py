@@ -76,12 +76,12 @@ class GridResult:
     @property
     def is_empty(self) -> NDArray[np.bool_]:
         """Return the cells into which no pixel fell."""
-        return np.equal(self.data["pixels"], 0)
+        return np.asarray(self.data["pixels"] == 0)
 
     @property
     def is_all_fill(self) -> NDArray[np.bool_]:
         """Return the cells into which pixels fell that are all fill."""
-        return np.logical_and(self.data["pixels"] > 0, self.data["count"] == 0)
+        return np.asarray((self.data["pixels"] > 0) & (self.data["count"] == 0))
 
     def _attributes_of(self, name: str) -> dict[str, Any]:
         if name in COUNTS:
