@@ -127,14 +127,14 @@ class ArrayCutout:
     def _repr_html_(self) -> str:
         from swathe.files.notebook import page, thin_pixels
 
-        shown = {name: str(value) for name, value in self.attrs.items()}
+        texts = {name: str(value) for name, value in self.attrs.items()}
         facts = {
             "source": f"{self.url}, array {self.path}",
             "axes": ", ".join(self.dims),
             "shape": f"{self.shape}, {self.dtype}",
             "start": self.start,
             "coordinates": ", ".join(self.coords) or "none",
-            **dict(list(shown.items())[:20]),
+            **dict(list(texts.items())[:20]),
         }
         is_plane = self.ndim > 1 and self.size and self.dtype.kind in "iuf"
         pixels = thin_pixels(self.physical) if is_plane else None
@@ -272,7 +272,7 @@ def cut_region(
     main = _cut(array, names, region, objective)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
 
-    def related(other: Array) -> Variable | None:
+    def beside(other: Array) -> Variable | None:
         """Return another array along the same region; `None` if its axes do not match."""
         start, stop, single = [], [], set()
         for axis, (name, length) in enumerate(zip(axis_names(other), other.shape, strict=True)):
@@ -292,14 +292,14 @@ def cut_region(
     coords: dict[str, Variable] = {}
     others: dict[str, Variable] = {}
     for name, other in array.coords.items():
-        if not other.is_refused and (variable := related(other)) is not None:
+        if not other.is_refused and (variable := beside(other)) is not None:
             coords[name] = variable
     for owner in [array, *array.coords.values()]:
         for name in _names_in(owner.attrs, with_quality):
             other = near(file, owner.path, name)
             if other is None or name in coords or name in others or other.is_refused:
                 continue
-            if (variable := related(other)) is not None:
+            if (variable := beside(other)) is not None:
                 others[name] = variable
     attrs: dict[str, Any] = {}
     parts = array.path.split("/")[:-1]
@@ -360,6 +360,6 @@ def _cut(
         )
         whole[place] = elements
         elements = whole
-    kept = [axis for axis in range(len(names)) if axis not in region.single]
-    shape = [region.shape[axis] for axis in kept]
-    return Variable(elements.reshape(shape), tuple(names[axis] for axis in kept), array.attrs)
+    axes = [axis for axis in range(len(names)) if axis not in region.single]
+    shape = [region.shape[axis] for axis in axes]
+    return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), array.attrs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from swathe.core.box import Box
 
 SCALING = ("scale_factor", "add_offset")
 
@@ -25,6 +27,54 @@ class Variable:
     data: NDArray[Any]
     dims: tuple[str, ...]
     attrs: dict[str, Any] = field(default_factory=dict)
+
+
+class VariableSet(Protocol):
+    """Part of an `ArrayCutout` that its files are written from."""
+
+    url: str
+    path: str
+    format: str
+    global_attrs: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the last part of its path."""
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """Return the elements as stored."""
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Return the names of the axes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape, slowest axis first."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the elements."""
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Return the attributes of the array."""
+
+    @property
+    def box(self) -> Box | None:
+        """Return `(x0, y0, width, height)` on the axes y and x."""
+
+    @property
+    def physical(self) -> NDArray[Any]:
+        """Return physical values."""
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Return all variables by name."""
+
+    def attrs_with_history(self) -> dict[str, Any]:
+        """Return the global attributes with a line for the cut."""
 
 
 def number_of(value: Any) -> Any:
@@ -74,12 +124,12 @@ def _no_value(data: NDArray[Any], attrs: dict[str, Any], fill: Any) -> NDArray[n
 
     def as_elements(value: Any) -> NDArray[Any]:
         """Convert limits as the elements: those of unsigned integers may be stored with a sign."""
-        given = np.asarray(value).ravel()
-        if given.dtype.kind not in "iuf":
+        numbers = np.asarray(value).ravel()
+        if numbers.dtype.kind not in "iuf":
             return np.empty(0, data.dtype)
-        if given.dtype.kind in "iu" and data.dtype.kind == "u":
-            return given.astype(data.dtype)
-        return given
+        if numbers.dtype.kind in "iu" and data.dtype.kind == "u":
+            return numbers.astype(data.dtype)
+        return numbers
 
     mask = np.zeros(data.shape, bool)
     fills = attrs.get("_FillValue", fill)

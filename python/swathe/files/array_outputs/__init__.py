@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swathe.files.array_cutout import ArrayCutout
+    from swathe.files.variable import VariableSet
 
 SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5", ".tif", ".tiff", ".npy", ".png")
 DEFAULTS = {"hdf5": ".nc", "netcdf3": ".nc", "hdf4": ".nc", "tiff": ".tif", "asdf": ".nc"}
 """Suffix of a cut without a name, by the format of the source."""
 
 
-def saving(cutout: ArrayCutout, path: Path) -> Callable[[BinaryIO], object]:
+def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
     """Return the function that writes the kind of file given by the suffix.
 
     Raises:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from swathe.files.array_cutout import ArrayCutout
+    from swathe.files.variable import VariableSet
 
 SCALE, TIEPOINT, TRANSFORM = 33550, 33922, 34264
 KEYS, DOUBLES, TEXTS = 34735, 34736, 34737
@@ -22,7 +22,7 @@ BYTE_STRING, SHORT, DOUBLE = 2, 3, 12
 """Types of tags."""
 
 
-def geotiff_bytes(cutout: ArrayCutout) -> bytes:
+def geotiff_bytes(cutout: VariableSet) -> bytes:
     """Return a TIFF file of the elements as stored; bands stay interleaved or planar.
 
     Raises:
@@ -63,7 +63,7 @@ def geotiff_bytes(cutout: ArrayCutout) -> bytes:
     return content.getvalue()
 
 
-def _tags(cutout: ArrayCutout) -> list[tuple[int, int, int, Any, bool]]:
+def _tags(cutout: VariableSet) -> list[tuple[int, int, int, Any, bool]]:
     """Return the tags of GeoTIFF and GDAL, as tifffile takes them."""
     attrs = cutout.attrs
     tags: list[tuple[int, int, int, Any, bool]] = []
@@ -75,7 +75,7 @@ def _tags(cutout: ArrayCutout) -> list[tuple[int, int, int, Any, bool]]:
     return tags + _key_tags(attrs)
 
 
-def placement(cutout: ArrayCutout) -> dict[int, NDArray[np.float64]]:
+def placement(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
     """Return the tags that place the part on the ground: those of the source, moved.
 
     Tie points move in the picture by the start of the part. A transform moves its origin.

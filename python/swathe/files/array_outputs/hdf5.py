@@ -10,7 +10,7 @@ from swathe.core.errors import OptionError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swathe.files.array_cutout import ArrayCutout
+    from swathe.files.variable import VariableSet
 
 INTERNAL = frozenset(
     {
@@ -30,7 +30,7 @@ LEAST_PACKED_BYTES = 1024
 """Smaller arrays are not compressed."""
 
 
-def axis_lengths(cutout: ArrayCutout) -> dict[str, int]:
+def axis_lengths(cutout: VariableSet) -> dict[str, int]:
     """Return the length of each axis of all variables.
 
     Raises:
@@ -46,7 +46,7 @@ def axis_lengths(cutout: ArrayCutout) -> dict[str, int]:
     return lengths
 
 
-def hdf5_bytes(cutout: ArrayCutout) -> bytes:
+def hdf5_bytes(cutout: VariableSet) -> bytes:
     """Return a NetCDF4 file with the elements as stored and what belongs to them.
 
     Raises:

@@ -10,12 +10,12 @@ from swathe.files.array_outputs.hdf5 import INTERNAL, axis_lengths
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from swathe.files.array_cutout import ArrayCutout
+    from swathe.files.variable import VariableSet
 
 TYPES = ("S1", "i1", "i2", "i4", "f4", "f8")
 
 
-def fits_classic(cutout: ArrayCutout) -> bool:
+def fits_classic(cutout: VariableSet) -> bool:
     """Check whether NetCDF classic has the types of all variables and attributes."""
     import numpy as np
 
@@ -25,7 +25,7 @@ def fits_classic(cutout: ArrayCutout) -> bool:
     return all(each.dtype.str.lstrip("<>|=") in TYPES for each in values)
 
 
-def write_classic(cutout: ArrayCutout, file: BinaryIO) -> None:
+def write_classic(cutout: VariableSet, file: BinaryIO) -> None:
     """Write a cut, of which `fits_classic` is true, as NetCDF classic."""
     from scipy.io import netcdf_file
 
