@@ -964,13 +964,17 @@ class Reduction:
         valid: NDArray[Any] | None = None,
         threads: int = 1,
     ) -> None:
-        """Add pixels: float64 in C order, and uint8 that is 0 for fill."""
+        """Add pixels, in C order.
+
+        Places are float32 or float64, values of any real type, and `valid` uint8 that is 0 for
+        fill.
+        """
 
     def merge(self, other: Reduction) -> None:
         """Add the cells of another one."""
 
     def write(self, statistic: str, out: NDArray[Any]) -> None:
-        """Write a statistic of each cell to an array of float64."""
+        """Write a statistic of cells that have one: counts to int64, others to float64."""
 
 def gaussian_latitudes(number: int) -> list[float]:
     """Return the Gaussian latitudes of a number in degrees, from the south."""

@@ -257,3 +257,25 @@ def test_files_are_masked_scaled_and_placed(path: str, name: str) -> None:
     assert count.sum() == np.ma.count(values)
     mean = np.nansum(result["mean"] * count) / count.sum()
     np.testing.assert_allclose(mean, values.mean(), rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "kind", ["?", "u1", "i1", "<i2", ">i2", "u2", "i4", "u4", "i8", "u8", "f2", "<f4", ">f4", "f8"]
+)
+@pytest.mark.parametrize("place", ["f4", "f8", ">f4"])
+def test_values_and_places_of_each_type_are_binned(kind: str, place: str) -> None:
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2, 9000).astype(kind)
+    lat, lon = (rng.integers(-40, 40, 9000).astype(place) for _ in range(2))
+    result = swathe.reduce(swathe.Granule(values, lat, lon), grid="10deg", statistics=ALL[:4])
+    cells = (lat // 10 + 9).astype(int) * 36 + (lon // 10 + 18).astype(int)
+    count = np.bincount(cells, minlength=18 * 36)
+    np.testing.assert_array_equal(result["count"].ravel(), count)
+    total = np.bincount(cells, values.astype(float), minlength=18 * 36)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(result["mean"].ravel(), total / count, rtol=1e-12)
+
+
+def test_complex_places_are_errors() -> None:
+    with pytest.raises(OptionError, match="places: expected real numbers"):
+        Reduction("1deg", ("mean",)).add(np.ones(2), np.zeros(2, complex), np.zeros(2))

@@ -3,9 +3,10 @@
 use crate::errors::raise;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use swathe_regrid::{
-    Bounds, Grid, Needs, Partial, Pixels, RegridError, Statistic, gaussian_latitudes,
+    Bounds, Grid, Needs, Number, Partial, Pixels, RegridError, Statistic, gaussian_latitudes,
 };
 
 /// A grid that is partly filled. See `_swathe.pyi`.
@@ -54,19 +55,19 @@ impl Reduction {
     fn add(
         &self,
         py: Python<'_>,
-        latitude: PyBuffer<f64>,
-        longitude: PyBuffer<f64>,
-        values: PyBuffer<f64>,
+        latitude: &Bound<'_, PyAny>,
+        longitude: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
         valid: Option<PyBuffer<u8>>,
         threads: usize,
     ) -> PyResult<()> {
-        let pixels = Pixels {
-            latitude: elements(py, &latitude)?,
-            longitude: elements(py, &longitude)?,
-            values: elements(py, &values)?,
-            valid: valid.as_ref().map(|valid| elements(py, valid)).transpose()?,
-        };
-        py.detach(|| self.lock().add(pixels, threads)).map_err(|error| to_python(py, &error))
+        let valid = valid.as_ref().map(|valid| elements(py, valid)).transpose()?;
+        let places = [latitude, longitude];
+        if is_of::<f32>(latitude) {
+            self.add_places::<f32>(py, places, values, valid, threads)
+        } else {
+            self.add_places::<f64>(py, places, values, valid, threads)
+        }
     }
 
     fn merge(&self, py: Python<'_>, other: PyRef<'_, Reduction>) -> PyResult<()> {
@@ -79,7 +80,7 @@ impl Reduction {
         .map_err(|error| to_python(py, &error))
     }
 
-    fn write(&self, py: Python<'_>, statistic: &str, out: PyBuffer<f64>) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, statistic: &str, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let statistic = match statistic {
             "pixels" => Statistic::Pixels,
             "count" => Statistic::Count,
@@ -94,16 +95,79 @@ impl Reduction {
                 return Err(raise(py, "OptionError", text));
             }
         };
-        let mut values = vec![0.0; out.item_count()];
-        self.lock().write(statistic, &mut values).map_err(|error| to_python(py, &error))?;
-        out.copy_from_slice(py, &values)
+        let partial = self.lock();
+        let result = if matches!(statistic, Statistic::Pixels | Statistic::Count) {
+            let buffer = PyBuffer::<i64>::get(out)?;
+            let out = cells(py, &buffer, partial.grid().cells())?;
+            partial.each(statistic, |cell, value| out[cell].set(value as i64))
+        } else {
+            let buffer = PyBuffer::<f64>::get(out)?;
+            let out = cells(py, &buffer, partial.grid().cells())?;
+            partial.each(statistic, |cell, value| out[cell].set(value))
+        };
+        result.map_err(|error| to_python(py, &error))
     }
+}
+
+/// Calls `add_values` for the type of the values.
+macro_rules! add_by_type {
+    ($self:ident, $py:ident, $values:ident, $rest:expr, $($kind:ty),*) => {
+        $(if is_of::<$kind>($values) {
+            return $self.add_values::<C, $kind>($py, &PyBuffer::get($values)?, $rest);
+        })*
+    };
 }
 
 impl Reduction {
     fn lock(&self) -> std::sync::MutexGuard<'_, Partial> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn add_places<C: Element + Number>(
+        &self,
+        py: Python<'_>,
+        [latitude, longitude]: [&Bound<'_, PyAny>; 2],
+        values: &Bound<'_, PyAny>,
+        valid: Option<&[u8]>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let (latitude, longitude) = (PyBuffer::get(latitude)?, PyBuffer::get(longitude)?);
+        let places: [&[C]; 2] = [elements(py, &latitude)?, elements(py, &longitude)?];
+        let rest = (places, valid, threads);
+        add_by_type!(self, py, values, rest, f32, f64, i16, u16, u8, i8, i32, u32, i64, u64);
+        let text = "values: expected real numbers of at most 64 bits, found others".to_owned();
+        Err(raise(py, "OptionError", text))
+    }
+
+    fn add_values<C: Element + Number, V: Element + Number>(
+        &self,
+        py: Python<'_>,
+        values: &PyBuffer<V>,
+        ([latitude, longitude], valid, threads): ([&[C]; 2], Option<&[u8]>, usize),
+    ) -> PyResult<()> {
+        let pixels = Pixels { latitude, longitude, values: elements(py, values)?, valid };
+        py.detach(|| self.lock().add(pixels, threads)).map_err(|error| to_python(py, &error))
+    }
+}
+
+fn is_of<T: Element>(array: &Bound<'_, PyAny>) -> bool {
+    PyBuffer::<T>::get(array).is_ok()
+}
+
+/// The elements of a result, one for each cell.
+fn cells<'a, T: Element>(
+    py: Python<'a>,
+    buffer: &'a PyBuffer<T>,
+    expected: usize,
+) -> PyResult<&'a [Cell<T>]> {
+    let length = buffer.item_count();
+    if buffer.readonly() || !buffer.is_c_contiguous() || length != expected || length == 0 {
+        let text = format!("result: expected {expected} elements to write, found {length}");
+        return Err(raise(py, "OptionError", text));
+    }
+    // SAFETY: the buffer keeps the memory alive; it is in one piece and may be written, and PyBuffer
+    // has checked type and alignment. The wrapper in Python passes an array that nobody else has.
+    Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<Cell<T>>(), length) })
 }
 
 /// The Gaussian latitudes of a number. See `_swathe.pyi`.

@@ -7,26 +7,47 @@ use std::f64::consts::PI;
 pub(crate) struct Axis {
     edges: Vec<f64>,
     per_degree: f64,
+    is_even: bool,
+}
+
+/// How the cell of a coordinate is guessed: `(value - start) * per_degree`, rounded down. The guess
+/// is right if that number is further than `slack` from a whole one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Guess {
+    pub(crate) start: f64,
+    pub(crate) per_degree: f64,
+    pub(crate) slack: f64,
+    pub(crate) last: f64,
 }
 
 impl Axis {
     /// Cells of the same size. Each edge is rounded once, so the last one is `end`.
     pub(crate) fn regular(start: f64, end: f64, cells: usize) -> Axis {
         let edges = (0..=cells).map(|at| start + (at as f64 * (end - start)) / cells as f64);
-        Axis::of(edges.collect())
+        Axis::of(edges.collect(), true)
     }
 
     /// Rows around Gaussian latitudes: edges midway between them, and the poles.
     pub(crate) fn gaussian(number: usize) -> Axis {
         let latitudes = gaussian_latitudes(number);
         let between = latitudes.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
-        Axis::of([-90.0].into_iter().chain(between).chain([90.0]).collect())
+        Axis::of([-90.0].into_iter().chain(between).chain([90.0]).collect(), false)
     }
 
-    fn of(edges: Vec<f64>) -> Axis {
+    fn of(edges: Vec<f64>, is_even: bool) -> Axis {
         let cells = edges.len() - 1;
         let per_degree = cells as f64 / (edges[cells] - edges[0]);
-        Axis { edges, per_degree }
+        Axis { edges, per_degree, is_even }
+    }
+
+    /// The guess of cells; none if they differ in size.
+    pub(crate) fn guess(&self) -> Option<Guess> {
+        let (cells, start) = (self.cells() as f64, self.edges[0]);
+        // An edge, a turned coordinate, their difference and the product are rounded once each. All
+        // are at most 720 degrees, so 2^-50 of that, in cells, is beyond their sum.
+        let slack = (cells + 720.0 * self.per_degree) / f64::from(1 << 25) / f64::from(1 << 25);
+        let guess = Guess { start, per_degree: self.per_degree, slack, last: cells - 1.0 };
+        self.is_even.then_some(guess)
     }
 
     pub(crate) fn cells(&self) -> usize {

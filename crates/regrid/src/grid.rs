@@ -1,11 +1,16 @@
 //! Grids of a globe, and the cell of a place.
 
 use crate::RegridError;
-use crate::axis::Axis;
+use crate::axis::{Axis, Guess};
 use crate::healpix::Healpix;
+use crate::number::Number;
 
 /// Most cells of a grid: a result is an array of 8 bytes each, 1 GiB.
 pub const MOST_CELLS: usize = 1 << 27;
+/// No cell: the place must be looked at again.
+pub(crate) const UNSURE: u32 = u32::MAX - 1;
+/// 2^52: a sum with it is rounded to a whole number, whose low bits are those of the sum.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// A part of the globe in degrees. `east` is larger than `west`, by at most 360.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,6 +106,29 @@ impl Grid {
         }
     }
 
+    /// Write the cell of each place, `UNSURE` where the guess may be wrong: near edges, outside, and
+    /// for places that are no numbers. Plain arithmetic, so that compilers use vectors.
+    pub(crate) fn guess<C: Number>(&self, latitudes: &[C], longitudes: &[C], out: &mut [u32]) {
+        let guesses = match &self.0 {
+            Kind::Rows { rows, columns, .. } => rows.guess().zip(columns.guess()),
+            Kind::Healpix(_) => None,
+        };
+        let Some((row, column)) = guesses else {
+            out.fill(UNSURE);
+            return;
+        };
+        let (west, east, columns) = (column.start, column.start + 360.0, column.last + 1.0);
+        for ((&latitude, &longitude), out) in latitudes.iter().zip(longitudes).zip(out) {
+            let longitude = longitude.number();
+            let turn = if longitude >= east { -360.0 } else { 0.0 };
+            let turn = if longitude < west { 360.0 } else { turn };
+            let (y, is_row) = nearest(row, latitude.number());
+            let (x, is_column) = nearest(column, longitude + turn);
+            let cell = (y * columns + x + WHOLE).to_bits() as u32;
+            *out = if is_row & is_column { cell } else { UNSURE };
+        }
+    }
+
     /// The cell of a place; none if the place lies outside, or one of its coordinates is a NaN.
     /// The latitude lies within the poles, and the longitude is finite.
     #[inline]
@@ -116,6 +144,15 @@ impl Grid {
             Kind::Healpix(grid) => Some(grid.cell(latitude, turn(longitude, 0.0))),
         }
     }
+}
+
+/// The cell of a value, and whether that is sure.
+#[inline]
+fn nearest(guess: Guess, value: f64) -> (f64, bool) {
+    let middle = (value - guess.start) * guess.per_degree - 0.5;
+    let cell = (middle + WHOLE) - WHOLE;
+    let is_inside = (cell >= 0.0) & (cell <= guess.last);
+    (cell, is_inside & ((middle - cell).abs() < 0.5 - guess.slack))
 }
 
 /// The longitude in [west, west + 360). One that lies there stays as it is; the remainder of others

@@ -2,18 +2,22 @@
 //!
 //! The rule of edges: a cell holds [south, north) x [west, east); the last row of a grid that
 //! reaches the pole holds the pole, too. Cells of HEALPix are those of its own definition.
-//! Everything is computed in float64, in the order of the pixels, so that the result does not
-//! depend on the number of threads.
+//! Everything is computed in float64. Runs of pixels of a cell are summed on several threads, and
+//! runs are added in their order, so that the result does not depend on the number of threads.
 
 mod axis;
 mod grid;
 mod healpix;
+mod number;
 mod partial;
+mod pixels;
 mod values;
 
 pub use axis::gaussian_latitudes;
 pub use grid::{Bounds, Grid, MOST_CELLS};
-pub use partial::{Needs, Partial, Pixels, Statistic};
+pub use number::Number;
+pub use partial::{Needs, Partial, Statistic};
+pub use pixels::Pixels;
 pub use values::MOST_VALUES;
 
 /// Why pixels are not binned.

@@ -1,17 +1,12 @@
 //! What is known of the cells of a grid after some granules.
 
+use crate::pixels::{NO_SPREAD, NOWHERE, Runs, Spread};
 use crate::values::Values;
-use crate::{Grid, RegridError};
+use crate::{Grid, Number, Pixels, RegridError};
 use std::collections::HashMap;
 
 /// Grids of more cells keep only cells with pixels: others would need 4 bytes for each cell.
 const DENSE_CELLS: usize = 1 << 22;
-/// Pixels of a run are summed as differences to its first value. The sum of squares is then at most
-/// this many times the one around the mean, so the loss of digits is bounded by it.
-const RUN_PIXELS: usize = 64;
-/// A thread is begun for this many pixels: it takes about 50 us to begin.
-const THREAD_PIXELS: usize = 1 << 16;
-const NOWHERE: u32 = u32::MAX;
 
 /// A statistic of the valid pixels of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,37 +38,15 @@ pub struct Needs {
     pub mode: bool,
 }
 
-/// Pixels of a granule, in any order.
-#[derive(Debug, Clone, Copy)]
-pub struct Pixels<'a> {
-    /// Latitudes in degrees; NaN for pixels whose place is not known.
-    pub latitude: &'a [f64],
-    /// Longitudes in degrees, of any turn.
-    pub longitude: &'a [f64],
-    /// Values; one that is not finite is fill.
-    pub values: &'a [f64],
-    /// Whether each is valid, and not fill (0); all are without it.
-    pub valid: Option<&'a [u8]>,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     pixels: u64,
     count: u64,
     mean: f64,
-    squares: f64,
-    min: f64,
-    max: f64,
+    spread: Spread,
 }
 
-const EMPTY: Cell = Cell {
-    pixels: 0,
-    count: 0,
-    mean: 0.0,
-    squares: 0.0,
-    min: f64::INFINITY,
-    max: f64::NEG_INFINITY,
-};
+const EMPTY: Cell = Cell { pixels: 0, count: 0, mean: 0.0, spread: NO_SPREAD };
 
 impl Cell {
     /// Chan, Golub and LeVeque (1979): means and sums of squares of two sets.
@@ -84,17 +57,18 @@ impl Cell {
             return;
         }
         let count = self.count + other.count;
+        let (spread, more) = (&mut self.spread, &other.spread);
         if self.count == 0 {
-            (self.mean, self.squares) = (other.mean, other.squares);
+            (self.mean, spread.squares) = (other.mean, more.squares);
         } else {
             let distance = other.mean - self.mean;
             let share = other.count as f64 / count as f64;
             self.mean += distance * share;
-            self.squares += other.squares + distance * distance * share * self.count as f64;
+            spread.squares += more.squares + distance * distance * share * self.count as f64;
         }
         self.count = count;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        spread.min = spread.min.min(more.min);
+        spread.max = spread.max.max(more.max);
     }
 }
 
@@ -142,41 +116,35 @@ impl Partial {
         self.outside
     }
 
-    /// Add the pixels of a granule. Threads find the cells of parts of it; pixels are then added in
-    /// their order, so that the result is the same to the bit for any number of threads.
+    /// Add the pixels of a granule. Threads sum runs of parts of it; runs are then added in their
+    /// order, so that the result is the same to the bit for any number of threads.
     ///
     /// # Errors
     /// If lengths differ, a latitude lies beyond a pole, a longitude is infinite, or a value has no
     /// mode. Nothing is added then.
-    pub fn add(&mut self, pixels: Pixels<'_>, threads: usize) -> Result<(), RegridError> {
-        let cells = self.cells_of(pixels, threads)?;
-        let valid = |at: usize| {
-            pixels.valid.is_none_or(|valid| valid[at] != 0) && pixels.values[at].is_finite()
-        };
+    pub fn add<C: Number, V: Number>(
+        &mut self,
+        pixels: Pixels<'_, C, V>,
+        threads: usize,
+    ) -> Result<(), RegridError> {
+        let has_spread = self.needs.std || self.needs.extremes;
+        let parts = pixels.runs(&self.grid, has_spread, threads)?;
         if self.needs.mode {
-            let inside = (0..cells.len()).filter(|&at| cells[at] != NOWHERE && valid(at));
-            self.values.learn(inside.map(|at| (at, pixels.values[at])))?;
+            self.values.learn(valid_values(&parts, pixels).map(|(_, at, value)| (at, value)))?;
+            for (cell, _, value) in valid_values(&parts, pixels) {
+                let slot = self.slot(cell);
+                self.values.count(slot, value as i64, 1);
+            }
         }
-        let mut start = 0;
-        while start < cells.len() {
-            let number = cells[start];
-            let limit = cells.len().min(start + RUN_PIXELS);
-            let length = cells[start..limit].iter().take_while(|&&cell| cell == number).count();
-            let run = start..start + length;
-            start = run.end;
-            if number == NOWHERE {
-                self.outside += length as u64;
+        for (run, spread) in parts.iter().flat_map(Runs::each) {
+            let pixels = u64::from(run.pixels);
+            if run.cell == NOWHERE {
+                self.outside += pixels;
                 continue;
             }
-            let summary = self
-                .summary(run.clone().filter(|&at| valid(at)).map(|at| pixels.values[at]), length);
-            let slot = self.slot(number);
-            self.cells[slot].merge(&summary);
-            if self.needs.mode {
-                for at in run.filter(|&at| valid(at)) {
-                    self.values.count(slot, pixels.values[at] as i64, 1);
-                }
-            }
+            let slot = self.slot(run.cell);
+            let count = u64::from(run.count);
+            self.cells[slot].merge(&Cell { pixels, count, mean: run.mean, spread: *spread });
         }
         Ok(())
     }
@@ -202,15 +170,16 @@ impl Partial {
         Ok(())
     }
 
-    /// Write a statistic of each cell: NaN where a cell has no valid pixel, 0 for counts.
+    /// Call a function with the number of each cell that has a value of a statistic, and the value:
+    /// counts of cells with pixels, and others of cells with valid pixels.
     ///
     /// # Errors
-    /// If it was not asked for, or `out` has not one element for each cell.
-    pub fn write(&self, statistic: Statistic, out: &mut [f64]) -> Result<(), RegridError> {
-        let (expected, length) = (self.grid.cells(), out.len());
-        if expected != length {
-            return Err(RegridError::Lengths { what: "elements of the result", expected, length });
-        }
+    /// If it was not asked for.
+    pub fn each(
+        &self,
+        statistic: Statistic,
+        mut take: impl FnMut(usize, f64),
+    ) -> Result<(), RegridError> {
         let name = match statistic {
             Statistic::Std if !self.needs.std => "std",
             Statistic::Min | Statistic::Max if !self.needs.extremes => "min or max",
@@ -221,47 +190,22 @@ impl Partial {
             return Err(RegridError::NotAsked { name });
         }
         let is_count = matches!(statistic, Statistic::Pixels | Statistic::Count);
-        out.fill(if is_count { 0.0 } else { f64::NAN });
         for (slot, (cell, &number)) in self.cells.iter().zip(&self.numbers).enumerate() {
             if cell.count == 0 && !is_count {
                 continue;
             }
-            out[number as usize] = match statistic {
+            let value = match statistic {
                 Statistic::Pixels => cell.pixels as f64,
                 Statistic::Count => cell.count as f64,
                 Statistic::Mean => cell.mean,
-                Statistic::Std => (cell.squares.max(0.0) / cell.count as f64).sqrt(),
-                Statistic::Min => cell.min,
-                Statistic::Max => cell.max,
+                Statistic::Std => (cell.spread.squares.max(0.0) / cell.count as f64).sqrt(),
+                Statistic::Min => cell.spread.min,
+                Statistic::Max => cell.spread.max,
                 Statistic::Mode => self.values.mode(slot).map_or(f64::NAN, |value| value as f64),
             };
+            take(number as usize, value);
         }
         Ok(())
-    }
-
-    /// A run of pixels of one cell.
-    #[inline]
-    fn summary(&self, mut values: impl Iterator<Item = f64>, pixels: usize) -> Cell {
-        let mut run = Cell { pixels: pixels as u64, ..EMPTY };
-        let Some(first) = values.next() else { return run };
-        let (mut count, mut sum, mut squares) = (1_u64, 0.0, 0.0);
-        (run.min, run.max) = (first, first);
-        for value in values {
-            let distance = value - first;
-            count += 1;
-            sum += distance;
-            if self.needs.std {
-                squares += distance * distance;
-            }
-            if self.needs.extremes {
-                run.min = run.min.min(value);
-                run.max = run.max.max(value);
-            }
-        }
-        run.count = count;
-        run.mean = first + sum / count as f64;
-        run.squares = squares - sum * sum / count as f64;
-        run
     }
 
     #[inline]
@@ -278,69 +222,27 @@ impl Partial {
         }
         *slot as usize - 1
     }
-
-    fn cells_of(&self, pixels: Pixels<'_>, threads: usize) -> Result<Vec<u32>, RegridError> {
-        let expected = pixels.latitude.len();
-        let arrays = [
-            ("longitudes", pixels.longitude.len()),
-            ("values", pixels.values.len()),
-            ("flags of validity", pixels.valid.map_or(expected, <[u8]>::len)),
-        ];
-        for (what, length) in arrays {
-            if length != expected {
-                return Err(RegridError::Lengths { what, expected, length });
-            }
-        }
-        let mut cells = vec![NOWHERE; expected];
-        let threads = threads.clamp(1, expected / THREAD_PIXELS + 1);
-        let part = expected.div_ceil(threads).max(1);
-        let grid = &self.grid;
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let places = pixels.latitude.chunks(part).zip(pixels.longitude.chunks(part));
-            let mut jobs =
-                places.zip(cells.chunks_mut(part)).enumerate().map(|(at, (place, out))| {
-                    move || find_cells(grid, at * part, place.0, place.1, out)
-                });
-            let first = jobs.next();
-            let others: Vec<_> = jobs.map(|job| scope.spawn(job)).collect();
-            let first = first.map_or(Ok(()), |mut job| job());
-            let others = others.into_iter().map(|other| match other.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            std::iter::once(first).chain(others).collect()
-        });
-        results.into_iter().collect::<Result<(), _>>()?;
-        Ok(cells)
-    }
 }
 
-fn find_cells(
-    grid: &Grid,
-    first: usize,
-    latitudes: &[f64],
-    longitudes: &[f64],
-    out: &mut [u32],
-) -> Result<(), RegridError> {
-    for (at, (&latitude, &longitude)) in latitudes.iter().zip(longitudes).enumerate() {
-        let pixel = first + at;
-        if latitude.abs() > 90.0 {
-            let expected = "a latitude from -90 to 90";
-            return Err(RegridError::Coordinate { pixel, expected, value: latitude });
-        }
-        if longitude.is_infinite() {
-            let expected = "a finite longitude";
-            return Err(RegridError::Coordinate { pixel, expected, value: longitude });
-        }
-        out[at] = grid.cell(latitude, longitude).map_or(NOWHERE, |cell| cell as u32);
-    }
-    Ok(())
+/// Valid pixels in cells: cell, number of the pixel, value.
+fn valid_values<C: Number, V: Number>(
+    parts: &[Runs],
+    pixels: Pixels<'_, C, V>,
+) -> impl Iterator<Item = (u32, usize, f64)> {
+    let mut start = 0;
+    let runs = parts.iter().flat_map(Runs::each).map(move |(run, _)| {
+        start += usize::from(run.pixels);
+        (run.cell, start - usize::from(run.pixels)..start)
+    });
+    runs.filter(|&(cell, _)| cell != NOWHERE)
+        .flat_map(move |(cell, run)| run.filter_map(move |at| Some((cell, at, pixels.value(at)?))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Bounds;
+    use crate::pixels::find_cells;
     use proptest::prelude::*;
 
     const GLOBE: Bounds = Bounds { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
@@ -348,7 +250,7 @@ mod tests {
 
     fn one(grid: &Grid, latitude: f64, longitude: f64) -> Option<usize> {
         let mut out = [0];
-        find_cells(grid, 0, &[latitude], &[longitude], &mut out).unwrap();
+        find_cells(grid, 0, (&[latitude], &[longitude]), &mut out).unwrap();
         (out[0] != NOWHERE).then_some(out[0] as usize)
     }
 
@@ -396,6 +298,30 @@ mod tests {
         }
 
         #[test]
+        fn a_guess_is_the_cell_at_and_beside_every_edge(
+            step in 1_usize..4000, row in 0..4000_usize, column in 0..8000_usize,
+            ulps in -3..=3_i32, turns in -1..=1_i32, offset in 0.0..1.0_f64,
+        ) {
+            let grid = Grid::regular(180.0 / step as f64, 180.0 / step as f64, GLOBE).unwrap();
+            let (rows, columns) = grid.edges().unwrap();
+            let step = if ulps < 0 { f64::next_down } else { f64::next_up };
+            let near = |edge: f64| (0..ulps.abs()).fold(edge, |value, _| step(value));
+            let latitude = near(rows[row % rows.len()]).clamp(-90.0, 90.0);
+            let edge = columns[column % columns.len()];
+            let turn = 360.0 * f64::from(turns);
+            for longitude in [near(edge) + turn, near(edge + turn), edge + offset + turn] {
+                for latitude in [latitude, 180.0 * offset - 90.0] {
+                    prop_assert_eq!(one(&grid, latitude, longitude), grid.cell(latitude, longitude));
+                    let (latitude, longitude) = (latitude as f32, longitude as f32);
+                    let mut out = [0];
+                    find_cells(&grid, 0, (&[latitude], &[longitude]), &mut out).unwrap();
+                    let exact = grid.cell(latitude.into(), longitude.into()).unwrap();
+                    prop_assert_eq!(out[0] as usize, exact);
+                }
+            }
+        }
+
+        #[test]
         fn merging_equals_adding(values in prop::collection::vec(0..9_i32, 1..200), cut in 0..200_usize) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
             let places: Vec<f64> = values.iter().map(|value| value % 4.0).collect();
@@ -412,9 +338,12 @@ mod tests {
             let mut merged = of(cut..values.len());
             merged.merge(&of(0..cut)).unwrap();
             for statistic in [Statistic::Count, Statistic::Mean, Statistic::Std, Statistic::Mode] {
-                let (mut a, mut b) = (vec![0.0; grid.cells()], vec![0.0; grid.cells()]);
-                whole.write(statistic, &mut a).unwrap();
-                merged.write(statistic, &mut b).unwrap();
+                let of = |partial: &Partial| {
+                    let mut out = vec![f64::NAN; grid.cells()];
+                    partial.each(statistic, |cell, value| out[cell] = value).unwrap();
+                    out
+                };
+                let (a, b) = (of(&whole), of(&merged));
                 prop_assert!(a.iter().zip(&b).all(|(a, b)| a.is_nan() == b.is_nan()
                     && (a.is_nan() || (a - b).abs() < 1e-9)));
             }

@@ -86,10 +86,13 @@ class Reduction:
             if (wrong if valid is None else wrong & valid).any():
                 raise OptionError("values: expected integers of at most 2^53, found larger ones")
         places = []
+        kind = np.result_type(np.float32, *map(np.ma.getdata, (latitude, longitude)))
+        if kind not in (np.float32, np.float64):
+            raise OptionError(f"places: expected real numbers of at most 64 bits, found {kind}")
         for name, degrees in (("latitude", latitude), ("longitude", longitude)):
-            place = _floats(degrees)
-            if np.ma.getmask(degrees) is not np.ma.nomask:
-                place = np.where(np.ma.getmaskarray(degrees), np.nan, place)
+            place = np.asarray(np.ma.getdata(degrees), dtype=kind)
+            if np.any(np.ma.getmask(degrees)):
+                place = np.where(np.ma.getmaskarray(degrees), kind.type(np.nan), place)
             try:
                 place = np.broadcast_to(place, values.shape)
             except ValueError as error:
@@ -99,7 +102,12 @@ class Reduction:
                 ) from error
             places.append(np.ascontiguousarray(place).ravel())
         flags = None if valid is None else np.ascontiguousarray(valid).view(np.uint8).ravel()
-        elements = np.ascontiguousarray(_floats(values)).ravel()
+        if values.dtype.kind == "b":
+            values = values.view(np.uint8)
+        elif values.dtype == np.float16 or not values.dtype.isnative:
+            kind = values.dtype.newbyteorder("=")
+            values = values.astype(np.float32 if kind == np.float16 else kind)
+        elements = np.ascontiguousarray(values).ravel()
         self._native.add(places[0], places[1], elements, flags, self._threads)
 
     def merge(self, other: Reduction) -> None:
@@ -117,11 +125,12 @@ class Reduction:
         names = dict.fromkeys((*self.statistics, *COUNTS))
         data = {}
         for name in names:
-            out: NDArray[Any] = np.empty(self._native.cells)
+            cells, is_count = self._native.cells, name in COUNTS
+            out: NDArray[Any] = np.zeros(cells, np.int64) if is_count else np.full(cells, np.nan)
             self._native.write(name, out)
             if rows is not None and columns is not None:
                 out = out.reshape(len(rows) - 1, len(columns) - 1)
-            data[name] = out.astype(np.int64) if name in COUNTS else out
+            data[name] = out
         latitudes = None
         if self.grid.kind == "gaussian":
             latitudes = np.array(_swathe.gaussian_latitudes(int(self.grid.steps[0])))
@@ -202,14 +211,10 @@ def _each(sources: Any) -> Iterator[Any]:
         yield from paths
 
 
-def _floats(values: Any) -> NDArray[np.float64]:
-    return np.asarray(np.ma.getdata(values), dtype=np.float64)
-
-
 def _valid(data: Any, where: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
     """Return where values are neither masked nor left out; `None` if all are taken."""
     masked = np.ma.getmask(data)
-    valid = None if masked is np.ma.nomask else ~np.ma.getmaskarray(data)
+    valid = None if masked is np.ma.nomask else ~masked
     if where is None:
         return valid
     shape = np.shape(data)
