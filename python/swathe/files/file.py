@@ -304,8 +304,8 @@ def arrays_of(file: str) -> ArrayTree | None:
     Raises:
         SwatheError: If it cannot be read, or its reader rejects it.
     """
-    opened = open_any(file)
-    return opened.tree if isinstance(opened, ArrayFile) else None
+    source = open_any(file)
+    return source.tree if isinstance(source, ArrayFile) else None
 
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:

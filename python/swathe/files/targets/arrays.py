@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
 
-SUFFIXES = (".asdf", ".h4", ".h5", ".hdf", ".hdf4", ".hdf5", ".he4", ".he5", ".nc", ".nc4", ".tif")
-SUFFIXES += (".tiff", ".cdf")
+SUFFIXES = tuple(".asdf .cdf .h4 .h5 .hdf .hdf4 .hdf5 .he4 .he5 .nc .nc4 .tif .tiff".split())
 """Suffixes of files that are opened before a run. Others are opened if a row names an array: a list
 of 100,000 FITS files would be read twice."""
 THREADS = 8
