@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import itertools
 import os
 import shutil
@@ -39,6 +40,7 @@ from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
+from swathe.arrays.indexing import MAGIC  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
 from swathe.core.sample_survey import make_sample  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
@@ -249,9 +251,26 @@ def runner(jobs: Jobs) -> Iterator[Runner]:
 
 
 def real_files(*folders: str) -> list[str]:
-    """Names of the real files below some folders, for parametrization; none where absent."""
-    found = [path for folder in folders for path in sorted((DATA / folder).glob("*"))]
-    return [str(path.relative_to(DATA)) for path in found]
+    """Names of the real files below some folders, for parametrization; none where absent.
+
+    Files of other formats than FITS are left out.
+    """
+    paths = [path for folder in folders for path in sorted((DATA / folder).glob("*"))]
+    return [str(path.relative_to(DATA)) for path in paths if not is_of_arrays(path)]
+
+
+def is_of_arrays(path: Path) -> bool:
+    """Check whether a file begins as one of a format of arrays does, or is one that is gzipped."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(b"\x1f\x8b"):
+        with gzip.open(path) as file:
+            try:
+                start = file.read(16)
+            except (OSError, EOFError):  # damaged
+                return False
+    starts = tuple(magic for name, each in MAGIC.items() if name != "fits" for magic in each)
+    return start.startswith(starts)
 
 
 def assert_same(found: Any, expected: Any) -> None:

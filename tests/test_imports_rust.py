@@ -19,6 +19,7 @@ CRATES = Path(__file__).resolve().parents[1] / "crates"
 ORDER = (
     "array",
     "plan",
+    "regrid",
     "trace",
     "codecs",
     "layout",

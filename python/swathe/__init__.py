@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from swathe.files.file import File, open
     from swathe.files.hdu import HduInfo
     from swathe.files.image import Image
+    from swathe.operations.reduction.granule import Granule
+    from swathe.operations.reduction.grid_spec import GridSpec
+    from swathe.operations.reduction.reduction import reduce
     from swathe.stores.filesystem import fs
     from swathe.workers.simulate.simulation_study import simulate_pool
 
@@ -39,6 +42,8 @@ sys.modules[f"{__name__}.errors"] = errors
 __all__ = [
     "Cutout",
     "File",
+    "Granule",
+    "GridSpec",
     "HduInfo",
     "Image",
     "Prediction",
@@ -58,6 +63,7 @@ __all__ = [
     "predict",
     "probe",
     "probe_buffer",
+    "reduce",
     "sample",
     "simulate_pool",
     "stores",
@@ -69,6 +75,8 @@ __getattr__ = lazy_names(
     {
         "Cutout": "swathe.files.cutout",
         "File": "swathe.files.file",
+        "Granule": "swathe.operations.reduction.granule",
+        "GridSpec": "swathe.operations.reduction.grid_spec",
         "HduInfo": "swathe.files.hdu",
         "Image": "swathe.files.image",
         "Prediction": "swathe.costs.prediction",
@@ -85,6 +93,7 @@ __getattr__ = lazy_names(
         "predict": "swathe.costs.predict_list",
         "probe": "swathe.costs.recorded_probe",
         "probe_buffer": "swathe.costs.recorded_probe",
+        "reduce": "swathe.operations.reduction.reduction",
         "sample": "swathe.core.sample_survey",
         "simulate_pool": "swathe.workers.simulate.simulation_study",
         "stores": "swathe.stores",

@@ -929,3 +929,48 @@ class Scope:
 
 def trace_scope(ids: Mapping[str, str | int | float | None], keep: bool) -> Scope:
     """Add ids to all events of this context (`keep`: only missing ones); return the former ids."""
+
+class Reduction:
+    """Pixels binned into the cells of a grid."""
+
+    def __init__(
+        self,
+        kind: str,
+        steps: tuple[float, float],
+        bounds: tuple[float, float, float, float],
+        *,
+        std: bool = False,
+        extremes: bool = False,
+        mode: bool = False,
+    ) -> None:
+        """Begin with empty cells; `GridSpec` has the arguments."""
+
+    @property
+    def cells(self) -> int:
+        """Return the number of cells."""
+
+    @property
+    def outside(self) -> int:
+        """Return the number of pixels in no cell."""
+
+    def edges(self) -> tuple[list[float], list[float]] | None:
+        """Return the edges of rows and columns in degrees; `None` for HEALPix."""
+
+    def add(
+        self,
+        latitude: NDArray[Any],
+        longitude: NDArray[Any],
+        values: NDArray[Any],
+        valid: NDArray[Any] | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Add pixels: float64 in C order, and uint8 that is 0 for fill."""
+
+    def merge(self, other: Reduction) -> None:
+        """Add the cells of another one."""
+
+    def write(self, statistic: str, out: NDArray[Any]) -> None:
+        """Write a statistic of each cell to an array of float64."""
+
+def gaussian_latitudes(number: int) -> list[float]:
+    """Return the Gaussian latitudes of a number in degrees, from the south."""

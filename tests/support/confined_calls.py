@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import signal
 import subprocess
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from swathe.core.errors import TargetsError
 
@@ -62,3 +65,33 @@ def describe(reader: str, path: str) -> bytes:
     with Path(path).open("rb") as file:
         index: bytes = module.describe(file)
     return index
+
+
+def checksum(file: BinaryIO, offset: int, length: int) -> bytes:
+    """Read a part of a file, in small and large steps."""
+    file.seek(offset)
+    content = file.read(10) + file.read(length - 10)
+    return hashlib.sha256(content).digest()
+
+
+def read_past_limits(file: Any) -> bytes:
+    """Ask for more than a request may."""
+    return bytes(file._ask(0, 17 << 20))
+
+
+def crash(file: BinaryIO) -> bytes:
+    file.read(1)
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return b""
+
+
+def leave(file: BinaryIO) -> bytes:
+    os._exit(0)
+
+
+def open_passwords(file: BinaryIO) -> bytes:
+    return Path("/etc/passwd").read_bytes()
+
+
+def spin_with(file: BinaryIO) -> bytes:
+    return spin()

@@ -14,6 +14,7 @@ mod errors;
 mod gil;
 mod listing;
 mod object;
+mod reduction;
 mod source;
 mod stores;
 mod trace;
@@ -42,6 +43,8 @@ mod _swathe {
     use crate::listing::Listing;
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, redact_url};
+    #[pymodule_export]
+    use crate::reduction::{Reduction, latitudes};
     #[pymodule_export]
     use crate::source::{
         MultiplexTiming, Source, Timing, VectorTiming, measure_restarts, received_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import threading
@@ -177,6 +178,7 @@ def _run(
     with _LOCK:
         if file_format not in _PROCESSES:
             _PROCESSES[file_format] = ConfinedProcess(imports=(*reader.libraries, module))
+            atexit.register(_PROCESSES[file_format].close)
         process = _PROCESSES[file_format]
     bounds = ProcessLimits(**LIMITS, files=reader.files)  # type: ignore[arg-type]
     with _PLACES:

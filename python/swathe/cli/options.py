@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -203,6 +204,27 @@ def whole_numbers_of(option: str, names: str, text: str | None) -> list[int] | N
             f"expected whole numbers {names}, found {text!r:.60}", param_hint=option
         )
     return [int(number) for number in numbers]
+
+
+def index_of(texts: list[str] | None) -> dict[str, int | slice] | None:
+    """Parse AXIS=N or AXIS=START:STOP, one for each axis.
+
+    Raises:
+        typer.BadParameter: If a text is neither, or an axis is named twice.
+    """
+    indices: dict[str, int | slice] = {}
+    for text in texts or []:
+        parts = re.fullmatch(r"([^=]+)=(-?\d{1,18})?(:(-?\d{1,18})?)?", text)
+        if parts is None or not text.partition("=")[2]:
+            raise typer.BadParameter(
+                f"expected AXIS=N or AXIS=START:STOP, found {text!r:.60}", param_hint="--index"
+            )
+        name, first, is_range, last = parts.groups()
+        if name in indices:
+            raise typer.BadParameter(f"axis {name}: expected one range", param_hint="--index")
+        ends = [None if end is None else int(end) for end in (first, last)]
+        indices[name] = slice(*ends) if is_range else int(first)
+    return indices or None
 
 
 def shape_of(text: str | None) -> tuple[int, int] | None:

@@ -10,24 +10,31 @@ from swathe._swathe import trace_is_on
 from swathe.core.argument_checks import check_fill, check_objective, check_text
 from swathe.core.box import box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.files.file import open_from_cache
+from swathe.cutting.one_array import cut_array, refuse_options
+from swathe.files.array_file import ArrayFile
+from swathe.files.file import open_any
 from swathe.files.source_name import name_of
 from swathe.files.targets.positions import position, size_of
 from swathe.stores.registry import is_named
 from swathe.trace import point
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from astropy.coordinates import SkyCoord
 
     from swathe._swathe import HduKey
     from swathe.core.angles import Size
     from swathe.core.argument_checks import Objective
-    from swathe.core.box import Mode
+    from swathe.core.box import Box, Mode
+    from swathe.files.array_cutout import ArrayCutout
     from swathe.files.cutout import Cutout
     from swathe.files.file import File
     from swathe.files.planes import Planes
     from swathe.files.slices import Slices
     from swathe.files.source_name import Source
+
+BOX = "x0, y0, width, height"
 
 
 def cut(
@@ -45,11 +52,16 @@ def cut(
     mode: Mode = "trim",
     fill: float | None = None,
     planes: Planes | None = None,
+    array: str | None = None,
+    index: Mapping[str, int | slice] | None = None,
+    with_quality: bool = False,
     objective: Objective = "auto",
-) -> Cutout:
-    """Cut one region out of an image.
+) -> Cutout | ArrayCutout:
+    """Cut one region out of an image of FITS, or out of an array of another format.
 
     The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.
+    Of arrays, `index` gives a region too, alone or with `box` or `center`; `sky` and `fill` are for
+    FITS. A `box`, a `center` and a FITS section act on the axes y and x, else on the last two.
 
     Example:
         >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height
@@ -76,13 +88,22 @@ def cut(
         fill: physical value outside the image; by default NaN, BLANK, or 0.
         planes: planes of a cube to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
             without the last, or a list of consecutive planes; by default all.
+        array: path of an array in a file that is not FITS; by default the only one with two axes.
+        index: number or slice (step 1) by the name of an axis of the array, such as
+            `{"time": 3, "lat": slice(10, 20)}`. A number drops the axis, as in NumPy.
+        with_quality: whether the quality planes that the attribute `ancillary_variables` names
+            come with the array.
         objective: what plans of reads from servers keep small. `auto` (default): the time of the
             read while the line is idle, and what it takes of the line while other reads of this
             process fill it. `latency`: always the time. `throughput`: always what it takes of the
             line and the server; a read alone then takes longer.
 
+    Returns:
+        A `Cutout` of a FITS file, an `ArrayCutout` of another one.
+
     Raises:
-        OptionError: If there is no such objective.
+        OptionError: If there is no such objective, or an option is not for this kind of file.
+        NoSuchArrayError: If the file has no such array, or several and none is named.
         NotFoundError, AccessError, SourceError: If the file cannot be read.
         FormatError: If the file is damaged.
         NoSuchHduError: If the file has no such HDU, or the HDU holds no image (NotAnImageError).
@@ -92,10 +113,11 @@ def cut(
     check_text("mode", mode)
     ways = {"box": box, "section": section, "center": center, "sky": sky}
     names = [name for name, value in ways.items() if value is not None]
-    if len(names) != 1:
+    if len(names) != 1 and (names or index is None):
         raise RegionError(f"give one of box, section, center and sky, not {names or 'none'}")
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")
+    center_box = _box_of_center(center, shape)
     if isinstance(section, str):
         box, section = box_from_section(section), None
     if section is not None and planes is not None:
@@ -104,17 +126,21 @@ def cut(
 
     name = name_of(path)
 
-    def cut_from(file: File) -> Cutout:
+    def cut_from(file: File | ArrayFile) -> Cutout | ArrayCutout:
+        if isinstance(file, ArrayFile):
+            refuse_options(name, "arrays", {"sky": sky, "hdu": hdu, "fill": fill, "planes": planes})
+            pixels = center_box if box is None else validated_box(*_as("box", BOX, box))
+            return cut_array(file, array, index, pixels, section, mode, with_quality, objective)
+        refuse_options(name, "FITS", {"array": array, "index": index, "with_quality": with_quality})
         try:
             image = file.image(hdu)
             if section is not None:
                 start, stop = image.slice_ends(section)
                 return image.cut_all_axes(start, stop, mode, fill, objective)
             if box is not None:
-                pixels = validated_box(*_as("box", "x0, y0, width, height", box))
-            elif center is not None and shape is not None:
-                x_y = _as("center", "x, y", center)
-                pixels = box_around(*x_y, *_as("shape", "height, width", height_width(shape)))
+                pixels = validated_box(*_as("box", BOX, box))
+            elif center_box is not None:
+                pixels = center_box
             else:
                 assert place is not None and side is not None
                 pixels = image.sky.box(place, side)
@@ -125,10 +151,10 @@ def cut(
         return image.cut_all_axes(start, stop, mode, fill, objective)
 
     try:
-        return cut_from(open_from_cache(name))
+        return cut_from(open_any(name))
     except ChangedError:
         # The index entry of an object on a server may be out of date.
-        return cut_from(open_from_cache(name, fresh=True))
+        return cut_from(open_any(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:
@@ -140,6 +166,15 @@ def _tell(file: File, name: str, error: SwatheError) -> None:
             result = "no-overlap" if isinstance(error, NoOverlapError) else "error"
             point("CUT_START", **about)
             point("CUT_END", **about, result=result, reason=str(error))
+
+
+def _box_of_center(
+    center: tuple[float, float] | None, shape: int | tuple[int, int] | None
+) -> Box | None:
+    if center is None or shape is None:
+        return None
+    x_y = _as("center", "x, y", center)
+    return box_around(*x_y, *_as("shape", "height, width", height_width(shape)))
 
 
 def _as(what: str, names: str, numbers: Any) -> Any:

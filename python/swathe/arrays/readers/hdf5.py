@@ -269,7 +269,9 @@ def _native_storage(
         return writer.chunks(chunk_shape, filters, numbers, offsets, lengths, skips)
     offset = dataset.id.get_offset()
     size = math.prod(shape) * dtype.itemsize
-    if offset is None or not size:
+    # The offset of what has none is that of the user block less one byte, in some versions.
+    is_missing = dataset.id.get_space_status() == h5d.SPACE_STATUS_NOT_ALLOCATED
+    if offset is None or is_missing or not size:
         return writer.chunks(_small_chunk(shape), [], [], [], [])
     if offset + size > _size_of(file):
         raise FormatError(

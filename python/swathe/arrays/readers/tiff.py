@@ -66,6 +66,9 @@ NUMBERS = {
     296: "ResolutionUnit",
     320: "ColorMap",
     338: "ExtraSamples",
+    33550: "ModelPixelScale",
+    33922: "ModelTiepoint",
+    34264: "ModelTransformation",
 }
 """Tags that become attributes, by their number."""
 

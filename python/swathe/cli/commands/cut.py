@@ -25,6 +25,7 @@ from swathe.cli.options import (
     Planes,
     Quiet,
     RaColumn,
+    index_of,
     numbers_of,
     one_image,
     place_of,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.costs.time_left import CutProgress
+    from swathe.files.array_cutout import ArrayCutout
     from swathe.files.cutout import Cutout
 URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
@@ -99,7 +101,8 @@ def cut(
         typer.Option(
             "--output",
             "-o",
-            help="Output file: *.fits, *.npy or *.png, by default cut.fits; with --targets a "
+            help="Output file: *.fits, *.npy or *.png, by default cut.fits (of arrays *.nc, *.h5, "
+            "*.tif, *.npy or *.png, by default cut.nc or cut.tif); with --targets a "
             "folder, "
             "*.zip, *.tar or *.fits, or null: to drop the results and only count them.",
         ),
@@ -117,6 +120,20 @@ def cut(
             help="HDU: number from 0 (-1 = the last), name, or NAME,VERSION; else the first image."
         ),
     ] = None,
+    array: Annotated[
+        str | None,
+        typer.Option(help="Path of the array in HDF5, NetCDF, HDF4, TIFF or ASDF, as /lst."),
+    ] = None,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=N|START:STOP",
+            help="Number or range on a named axis of the array; may be repeated.",
+        ),
+    ] = None,
+    with_quality: Annotated[
+        bool, typer.Option("--with-quality", help="With the quality planes of the array.")
+    ] = False,
     mode: Mode = "trim",
     fill: Fill = None,
     planes: Planes = None,
@@ -145,7 +162,7 @@ def cut(
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
     options["objective"] = objective
     if targets is not None:
-        regions = (box, center, shape, sky, section, hdu)
+        regions = (box, center, shape, sky, section, hdu, array, index, with_quality or None)
         if any(value is not None for value in regions):
             raise typer.BadParameter("with --targets the table gives the regions and HDUs")
         if output is None:
@@ -162,7 +179,8 @@ def cut(
     if results or bands is not None or store:
         names = [*results, *(["bands"] if bands is not None else []), *(["store"] if store else [])]
         raise typer.BadParameter(f"{', '.join(f'--{name}' for name in names)}: only with --targets")
-    if sum(value is not None for value in (box, center, sky, section)) != 1:
+    region_count = sum(value is not None for value in (box, center, sky, section))
+    if region_count != 1 and (region_count or index is None):
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
@@ -174,19 +192,25 @@ def cut(
     options |= {"box": _box_of(box), "section": _section_of(section)}
     options |= {"center": _center_of(center), "shape": shape_of(shape)}
     options |= {"sky": place_of("--sky", sky, frame), "size": side, "hdu": _hdu(hdu)}
-    _cut_image(image, output or Path("cut.fits"), overwrite, as_json, options)
+    options |= {"array": array, "index": index_of(index), "with_quality": with_quality}
+    _cut_image(image, output, overwrite, as_json, options)
 
 
 def _cut_image(
-    image: str, path: Path, overwrite: bool, as_json: bool, options: dict[str, Any]
+    image: str, output: Path | None, overwrite: bool, as_json: bool, options: dict[str, Any]
 ) -> None:
-    """Cut one region out of an image, and write it."""
+    """Cut one region out of an image or an array, and write it."""
     from swathe.core.outputs import check_output
     from swathe.cutting.one import cut as cut_one
-    from swathe.files.file import open_from_cache
+    from swathe.files.array_file import ArrayFile
+    from swathe.files.array_outputs import DEFAULTS
+    from swathe.files.file import open_any
 
-    _check_local(path)
-    open_from_cache(image)  # an image that is not there is reported first
+    if output is not None:
+        _check_local(output)
+    file = open_any(image)  # an image that is not there is reported first
+    suffix = DEFAULTS[file.format] if isinstance(file, ArrayFile) else ".fits"
+    path = output or Path(f"cut{suffix}")
     check_output(path, overwrite=overwrite, sources=[image])
     cutout = cut_one(image, **options)
     cutout.write(path, overwrite=overwrite)
@@ -246,7 +270,12 @@ def _hdu(text: str | None) -> HduKey | None:
     return None if text is None else parse_hdu(text)
 
 
-def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
+def _report_cut(cutout: Cutout | ArrayCutout, path: Path, as_json: bool) -> None:
+    from swathe.files.array_cutout import ArrayCutout
+
+    if isinstance(cutout, ArrayCutout):
+        _report_array(cutout, path, as_json)
+        return
     x0, y0, width, height = cutout.box
     if as_json:
         print_json(
@@ -261,6 +290,25 @@ def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
         )
     else:
         print_text(f"{path}: {' x '.join(map(str, cutout.shape[::-1]))} pixels from [{x0}, {y0}]")
+
+
+def _report_array(cutout: ArrayCutout, path: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "path": str(path),
+                "box": None if cutout.box is None else list(cutout.box),
+                "shape": list(cutout.shape),
+                "array": cutout.path,
+                "dims": list(cutout.dims),
+                "start": list(cutout.start),
+                "source": cutout.url,
+                "source_version": cutout.version,
+            }
+        )
+    else:
+        axes = ", ".join(f"{n} {name}" for name, n in zip(cutout.dims, cutout.shape, strict=True))
+        print_text(f"{path}: {axes or 'one element'} of {cutout.path} from {list(cutout.start)}")
 
 
 def _cut_table(

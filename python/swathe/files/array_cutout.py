@@ -1,0 +1,365 @@
+"""A cutout of an array: elements, coordinates and attributes, and ways to write it."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import OptionError
+from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.variable import Variable, number_of, physical_values
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy as np
+    from numpy.typing import DTypeLike, NDArray
+    from xarray import Dataset
+
+    from swathe.core.argument_checks import Objective
+    from swathe.core.box import Box
+    from swathe.files.array import Array
+    from swathe.files.array_file import ArrayFile
+
+NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
+"""Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
+
+
+@dataclass(eq=False)
+class ArrayCutout:
+    """A region of an array, with what belongs to it.
+
+    NumPy functions use it as the array of its elements as stored, and `+ - * /` work on `physical`.
+    It can be pickled and copied.
+
+    Attributes:
+        main: the elements as stored, the names of their axes, and their attributes.
+        coords: coordinates, cut along the axes that they share with the elements.
+        others: grid mapping, bounds of coordinates, and quality planes, cut alike.
+        global_attrs: attributes of the groups around the array, from the root inwards.
+        fill: element that stands for "no value"; `None` if the file names none.
+        path: path of the array in the file.
+        url: absolute path or URL of the file, without credentials.
+        version: version of the file.
+        format: format of the file, as `hdf5`.
+        region: its place in the array.
+        plane: numbers of the axes y and x of the array; `None` with less than two axes.
+    """
+
+    main: Variable
+    coords: dict[str, Variable]
+    others: dict[str, Variable]
+    global_attrs: dict[str, Any]
+    fill: Any
+    path: str
+    url: str
+    version: str
+    format: str
+    region: ArrayRegion
+    plane: tuple[int, int] | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the path of the array."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """Return the elements as stored: neither scaled nor masked."""
+        return self.main.data
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Return the names of the axes, slowest first."""
+        return self.main.dims
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Return the attributes of the array."""
+        return self.main.attrs
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape, slowest axis first."""
+        return self.data.shape
+
+    @property
+    def ndim(self) -> int:
+        """Return the number of axes."""
+        return self.data.ndim
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return self.data.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the elements as stored."""
+        return self.data.dtype
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """Return the first element along each axis of the array; dropped axes have one, too."""
+        return self.region.start
+
+    @property
+    def box(self) -> Box | None:
+        """Return `(x0, y0, width, height)` on the axes y and x; `None` with less than two axes."""
+        if self.plane is None:
+            return None
+        y, x = self.plane
+        shape = self.region.shape
+        return self.start[x], self.start[y], shape[x], shape[y]
+
+    @cached_property
+    def physical(self) -> NDArray[Any]:
+        """Return physical values by the CF conventions, NaN where there is none."""
+        return physical_values(self.main)
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name}: {n}" for name, n in zip(self.dims, self.shape, strict=True))
+        return f"<ArrayCutout ({axes}) {self.dtype} of {self.url}, array {self.path}>"
+
+    def _repr_html_(self) -> str:
+        from swathe.files.notebook import page, thin_pixels
+
+        texts = {name: str(value) for name, value in self.attrs.items()}
+        facts = {
+            "source": f"{self.url}, array {self.path}",
+            "axes": ", ".join(self.dims),
+            "shape": f"{self.shape}, {self.dtype}",
+            "start": self.start,
+            "coordinates": ", ".join(self.coords) or "none",
+            **dict(list(texts.items())[:20]),
+        }
+        is_plane = self.ndim > 1 and self.size and self.dtype.kind in "iuf"
+        pixels = thin_pixels(self.physical) if is_plane else None
+        return page("ArrayCutout", facts, pixels)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the elements as stored, for NumPy.
+
+        Raises:
+            ValueError: If `copy` is False and a conversion needs one.
+        """
+        import numpy as np
+
+        if dtype is None or np.dtype(dtype) == self.dtype:
+            return self.data.copy() if copy else self.data
+        if copy is False:
+            raise ValueError(f"elements of {self.dtype} cannot be {np.dtype(dtype)} without a copy")
+        return self.data.astype(dtype)
+
+    def __add__(self, other: Any) -> Any:
+        return operator.add(self.physical, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operator.add(other, self.physical)
+
+    def __sub__(self, other: Any) -> Any:
+        return operator.sub(self.physical, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operator.sub(other, self.physical)
+
+    def __mul__(self, other: Any) -> Any:
+        return operator.mul(self.physical, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operator.mul(other, self.physical)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operator.truediv(self.physical, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operator.truediv(other, self.physical)
+
+    def __neg__(self) -> Any:
+        return operator.neg(self.physical)
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Return the coordinates, the other variables and the array itself, by name.
+
+        The attribute `coordinates` of the array names those that no axis has the name of, such as
+        the time of a plane (CF 5).
+        """
+        rest = [name for name in self.coords if name not in self.dims]
+        text = self.attrs.get("coordinates")
+        before = text.split() if isinstance(text, str) else []
+        names = list(dict.fromkeys([*before, *rest]))
+        if names == before:
+            return {**self.coords, **self.others, self.name: self.main}
+        main = replace(self.main, attrs={**self.attrs, "coordinates": " ".join(names)})
+        return {**self.coords, **self.others, self.name: main}
+
+    def history(self) -> str:
+        """Return a line for the attribute `history`: time, version, file and region."""
+        from importlib.metadata import version
+
+        ends = zip(self.region.start, self.region.stop, strict=True)
+        span = ", ".join(f"{first}:{last}" for first, last in ends)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"{now} swathe {version('swathe')}: cut {self.path}[{span}] of {self.url}"
+
+    def attrs_with_history(self) -> dict[str, Any]:
+        """Return the global attributes, the newest line of `history` first, as in CF 2.6.2."""
+        before = self.global_attrs.get("history")
+        lines = [self.history(), *([before] if isinstance(before, str) and before else [])]
+        return {**self.global_attrs, "history": "\n".join(lines)}
+
+    def to_xarray(self) -> Dataset:
+        """Return an xarray Dataset of the elements as stored; `xarray.decode_cf` decodes it.
+
+        Raises:
+            OptionError: If xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise OptionError("to_xarray needs xarray; try: pip install xarray") from None
+        variables = {
+            name: xarray.Variable(each.dims, each.data, each.attrs)
+            for name, each in self.variables.items()
+        }
+        whole = xarray.Dataset(variables, attrs=self.attrs_with_history())
+        return whole.set_coords([name for name in self.coords if name in whole])
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the cut, with what belongs to it, in the format that the suffix names.
+
+        `.nc`, `.h5` and `.tif` keep the elements as stored; `.npy` has only these; `.png` shows
+        one plane. The file gets its name when it is complete. The source is never replaced.
+
+        Args:
+            path: file to write.
+            overwrite: whether an existing file may be replaced.
+
+        Raises:
+            OutputExistsError: If the file exists and `overwrite` is false.
+            OutputError: If the suffix is another, the format cannot hold the cut, or the file
+                cannot be written.
+            OptionError: If the library of the format is not installed.
+            RegionError: If the file is a picture and the cut is not one plane.
+        """
+        from pathlib import Path
+
+        from swathe.core.outputs import write_file
+        from swathe.files.array_outputs import saving
+
+        path = Path(path)
+        write_file(path, saving(self, path), overwrite=overwrite, sources=[self.url])
+
+
+def cut_region(
+    file: ArrayFile,
+    array: Array,
+    region: ArrayRegion,
+    *,
+    with_quality: bool = False,
+    objective: Objective = "auto",
+) -> ArrayCutout:
+    """Read a region of an array, with its coordinates and what else belongs to it.
+
+    Elements outside the array have its fill value: `_FillValue`, else that of the format, else
+    NaN or 0.
+    """
+    names = axis_names(array)
+    main = _cut(array, names, region, objective)
+    spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
+
+    def beside(other: Array) -> Variable | None:
+        """Return another array along the same region; `None` if its axes do not match."""
+        start, stop, single = [], [], set()
+        for axis, (name, length) in enumerate(zip(axis_names(other), other.shape, strict=True)):
+            first, last = 0, length
+            if name in names:
+                at = names.index(name)
+                if length != array.shape[at]:
+                    return None
+                first, last = spans[at]
+                if at in region.single:
+                    single.add(axis)
+            start.append(first)
+            stop.append(last)
+        part = ArrayRegion(tuple(start), tuple(stop), frozenset(single))
+        return _cut(other, axis_names(other), part, objective)
+
+    coords: dict[str, Variable] = {}
+    others: dict[str, Variable] = {}
+    for name, other in array.coords.items():
+        if not other.is_refused and (variable := beside(other)) is not None:
+            coords[name] = variable
+    for owner in [array, *array.coords.values()]:
+        for name in _names_in(owner.attrs, with_quality):
+            other = near(file, owner.path, name)
+            if other is None or name in coords or name in others or other.is_refused:
+                continue
+            if (variable := beside(other)) is not None:
+                others[name] = variable
+    attrs: dict[str, Any] = {}
+    parts = array.path.split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        attrs |= file.groups.get("/".join(parts[:count]) or "/", {})
+    return ArrayCutout(
+        main,
+        coords,
+        others,
+        attrs,
+        number_of(array.attrs["_FillValue"]) if "_FillValue" in array.attrs else array.fill,
+        array.path,
+        array.url,
+        array.version,
+        file.format,
+        region,
+        plane_axes(array) if array.ndim > 1 else None,
+    )
+
+
+def near(file: ArrayFile, path: str, name: str) -> Array | None:
+    """Return the array of a name in the group of another one, or in the nearest group around."""
+    group = path.rsplit("/", 1)[0]
+    while True:
+        if f"{group}/{name}" in file:
+            return file[f"{group}/{name}"]
+        if not group:
+            return None
+        group = group.rsplit("/", 1)[0]
+
+
+def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
+    """Return the names of arrays that attributes give (CF 3.4, 5.6, 7.1)."""
+    names = []
+    for attribute in NAMING[: None if with_quality else -1]:
+        text = attrs.get(attribute)
+        if isinstance(text, str):
+            names += [word.rstrip(":") for word in text.split()]
+    return names
+
+
+def _cut(
+    array: Array, names: tuple[str, ...], region: ArrayRegion, objective: Objective
+) -> Variable:
+    """Read a region of an array, and fill what is outside of it."""
+    import numpy as np
+
+    inside = region.within(array.shape)
+    elements = array.read(list(inside.start), list(inside.stop), objective)
+    if inside.shape != region.shape:
+        fill = array.attrs.get("_FillValue", array.fill)
+        if fill is None:
+            fill = np.nan if array.dtype.kind in "fc" else np.zeros((), array.dtype)
+        whole = np.full(region.shape, number_of(fill), array.dtype)
+        place = tuple(
+            slice(a - origin, b - origin)
+            for a, b, origin in zip(inside.start, inside.stop, region.start, strict=True)
+        )
+        whole[place] = elements
+        elements = whole
+    axes = [axis for axis in range(len(names)) if axis not in region.single]
+    shape = [region.shape[axis] for axis in axes]
+    return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), array.attrs)

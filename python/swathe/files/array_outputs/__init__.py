@@ -1,0 +1,64 @@
+"""Files of cuts of arrays: one function for each format, chosen by the suffix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO
+
+from swathe.core.errors import OutputError, RegionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from swathe.files.variable import VariableSet
+
+SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5", ".tif", ".tiff", ".npy", ".png")
+DEFAULTS = {"hdf5": ".nc", "netcdf3": ".nc", "hdf4": ".nc", "tiff": ".tif", "asdf": ".nc"}
+"""Suffix of a cut without a name, by the format of the source."""
+
+
+def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
+    """Return the function that writes the kind of file given by the suffix.
+
+    Raises:
+        OutputError: If the suffix is unknown, or the format cannot hold the cut.
+        OptionError: If the library of the format is not installed.
+        RegionError: If the file is a picture and the cut is not one plane.
+    """
+    import numpy as np
+
+    match path.suffix.lower():
+        case ".nc" | ".nc4" as suffix:
+            from swathe.files.array_outputs.hdf5 import hdf5_bytes
+            from swathe.files.array_outputs.netcdf_classic import fits_classic, write_classic
+
+            if suffix == ".nc" and cutout.format == "netcdf3" and fits_classic(cutout):
+                return lambda file: write_classic(cutout, file)
+            content = hdf5_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".h5" | ".hdf5":
+            from swathe.files.array_outputs.hdf5 import hdf5_bytes
+
+            content = hdf5_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".tif" | ".tiff":
+            from swathe.files.array_outputs.geotiff import geotiff_bytes
+
+            content = geotiff_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".npy":
+            return lambda file: np.save(file, cutout.data, allow_pickle=False)
+        case ".png":
+            from swathe.files.preview import picture
+
+            plane = np.squeeze(cutout.physical)
+            if plane.ndim != 2 or plane.dtype.kind not in "iuf":
+                raise RegionError(
+                    f"{path}: expected one plane of numbers for a picture, found "
+                    f"{cutout.shape}, {cutout.dtype}: choose one with index="
+                )
+            return lambda file: picture(plane).save(file, "PNG")
+        case suffix:
+            raise OutputError(
+                f"{path}: cannot write {suffix or 'without a suffix'}; known: {', '.join(SUFFIXES)}"
+            )

@@ -1,0 +1,139 @@
+"""Write a cut as TIFF: GeoTIFF keys, with the transform of the part."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import OptionError, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from swathe.files.variable import VariableSet
+
+SCALE, TIEPOINT, TRANSFORM = 33550, 33922, 34264
+KEYS, DOUBLES, TEXTS = 34735, 34736, 34737
+METADATA, NODATA = 42112, 42113
+BYTE_STRING, SHORT, DOUBLE = 2, 3, 12
+"""Types of tags."""
+
+
+def geotiff_bytes(cutout: VariableSet) -> bytes:
+    """Return a TIFF file of the elements as stored; bands stay interleaved or planar.
+
+    Raises:
+        OptionError: If tifffile is not installed.
+        OutputError: If TIFF cannot hold the elements.
+    """
+    try:
+        import tifffile
+    except ImportError:
+        raise OptionError("TIFF needs tifffile; try: pip install 'swathe[geotiff]'") from None
+
+    data, dims = cutout.data, cutout.dims
+    if data.ndim not in (2, 3) or data.dtype.kind not in "iuf" or not data.size:
+        raise OutputError(
+            f"{cutout.url}, array {cutout.path}: expected two or three axes of numbers for TIFF, "
+            f"found {cutout.shape}, {cutout.dtype}: choose with index="
+        )
+    options: dict[str, Any] = {}
+    if data.ndim == 3:
+        options["planarconfig"] = "contig" if dims[-1] == "band" else "separate"
+    bands = 1 if data.ndim == 2 else data.shape[-1 if dims[-1] == "band" else 0]
+    is_colour = cutout.attrs.get("PhotometricInterpretation") == 2 and bands >= 3
+    content = BytesIO()
+    try:
+        tifffile.imwrite(
+            content,
+            data,
+            photometric="rgb" if is_colour else "minisblack",
+            byteorder=">" if data.dtype.str.startswith(">") else "<",
+            metadata=None,
+            software=False,
+            compression="zlib",
+            extratags=_tags(cutout),
+            **options,
+        )
+    except ValueError as error:
+        raise OutputError(f"{cutout.url}: TIFF cannot hold {data.shape}: {error}") from error
+    return content.getvalue()
+
+
+def _tags(cutout: VariableSet) -> list[tuple[int, int, int, Any, bool]]:
+    """Return the tags of GeoTIFF and GDAL, as tifffile takes them."""
+    attrs = cutout.attrs
+    tags: list[tuple[int, int, int, Any, bool]] = []
+    for name, code in (("GDAL_METADATA", METADATA), ("GDAL_NODATA", NODATA)):
+        if name in attrs:
+            tags.append((code, BYTE_STRING, 0, str(attrs[name]), True))
+    for code, numbers in placement(cutout).items():
+        tags.append((code, DOUBLE, len(numbers), tuple(map(float, numbers)), True))
+    return tags + _key_tags(attrs)
+
+
+def placement(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
+    """Return the tags that place the part on the ground: those of the source, moved.
+
+    Tie points move in the picture by the start of the part. A transform moves its origin.
+    """
+    import numpy as np
+
+    x0, y0 = (0, 0) if cutout.box is None else cutout.box[:2]
+    attrs, tags = cutout.attrs, {}
+    if "ModelPixelScale" in attrs:
+        tags[SCALE] = np.ravel(attrs["ModelPixelScale"]).astype(float)
+    if "ModelTiepoint" in attrs:
+        points = np.array(attrs["ModelTiepoint"], float).reshape(-1, 6)
+        if len(points) == 1 and SCALE in tags:
+            # Readers expect the tie point of a grid at its first pixel.
+            points[0, 3] += (x0 - points[0, 0]) * tags[SCALE][0]
+            points[0, 4] -= (y0 - points[0, 1]) * tags[SCALE][1]
+            points[0, :2] = 0
+        else:
+            points[:, 0] -= x0
+            points[:, 1] -= y0
+        tags[TIEPOINT] = points.ravel()
+    if "ModelTransformation" in attrs:
+        matrix = np.array(attrs["ModelTransformation"], float).reshape(4, 4)
+        matrix[:, 3] += matrix[:, 0] * x0 + matrix[:, 1] * y0
+        tags[TRANSFORM] = matrix.ravel()
+    return tags
+
+
+def _key_tags(attrs: Mapping[str, Any]) -> list[tuple[int, int, int, Any, bool]]:
+    """Return the directory of GeoTIFF keys, with its numbers and texts."""
+    import numpy as np
+    from tifffile.geodb import GeoKeys
+
+    codes = {key.name: key.value for key in GeoKeys}
+    version = [int(attrs.get(name, 1)) for name in ("KeyDirectoryVersion", "KeyRevision")]
+    rows: list[tuple[int, int, int, int]] = []
+    doubles: list[float] = []
+    text = ""
+    for name in sorted(set(attrs) & set(codes), key=lambda each: codes[each]):
+        value = attrs[name]
+        if isinstance(value, str):
+            rows.append((codes[name], TEXTS, len(value) + 1, len(text)))
+            text += f"{value}|"
+        elif np.asarray(value).dtype.kind in "iu":
+            rows.append((codes[name], 0, 1, int(value)))
+        else:
+            numbers = np.ravel(value).astype(float).tolist()
+            rows.append((codes[name], DOUBLES, len(numbers), len(doubles)))
+            doubles += numbers
+    if not rows:
+        return []
+    head = (*version, int(attrs.get("KeyRevisionMinor", 0)), len(rows))
+    directory = [*head, *(number for row in rows for number in row)]
+    tags: list[tuple[int, int, int, Any, bool]] = [
+        (KEYS, SHORT, len(directory), tuple(directory), True)
+    ]
+    if doubles:
+        tags.append((DOUBLES, DOUBLE, len(doubles), tuple(doubles), True))
+    if text:
+        tags.append((TEXTS, BYTE_STRING, 0, text, True))
+    return tags

@@ -1,0 +1,170 @@
+"""Variables of a cut: elements with names of axes and attributes, and their physical values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from swathe.core.box import Box
+
+SCALING = ("scale_factor", "add_offset")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Elements as stored, with the names of their axes.
+
+    Attributes:
+        data: elements, neither scaled nor masked.
+        dims: names of the axes, slowest first.
+        attrs: attributes.
+    """
+
+    data: NDArray[Any]
+    dims: tuple[str, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+class VariableSet(Protocol):
+    """Part of an `ArrayCutout` that its files are written from."""
+
+    url: str
+    path: str
+    format: str
+    global_attrs: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the last part of its path."""
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """Return the elements as stored."""
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Return the names of the axes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape, slowest axis first."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the elements."""
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Return the attributes of the array."""
+
+    @property
+    def box(self) -> Box | None:
+        """Return `(x0, y0, width, height)` on the axes y and x."""
+
+    @property
+    def physical(self) -> NDArray[Any]:
+        """Return physical values."""
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Return all variables by name."""
+
+    def attrs_with_history(self) -> dict[str, Any]:
+        """Return the global attributes with a line for the cut."""
+
+
+def number_of(value: Any) -> Any:
+    """Return an attribute of one number as that number."""
+    import numpy as np
+
+    array = np.asarray(value)
+    return array.ravel()[0] if array.size == 1 else value
+
+
+def physical_values(variable: Variable, fill: Any = None) -> NDArray[Any]:
+    """Return physical values by the CF conventions (2.5.1, 8.1), NaN where there is none.
+
+    Elements equal to `_FillValue`, to one of `missing_value`, or outside the valid range have no
+    value. The others are `element * scale_factor + add_offset`. Integers without any of these
+    keep their type.
+
+    Args:
+        variable: packed elements; its attribute `_Unsigned` says that integers have no sign.
+        fill: fill value of the format, for files without `_FillValue`.
+    """
+    import numpy as np
+
+    attrs, data = variable.attrs, variable.data
+    data = data.astype(data.dtype.newbyteorder("="), copy=True)
+    if data.dtype.kind not in "iuf":
+        return data
+    is_unsigned = {"true": True, "false": False}.get(str(attrs.get("_Unsigned", "")).lower())
+    if is_unsigned is not None and data.dtype.kind == ("i" if is_unsigned else "u"):
+        data = data.view(f"{'u' if is_unsigned else 'i'}{data.dtype.itemsize}")
+    mask = _no_value(data, attrs, fill)
+    scale, offset = (number_of(attrs[name]) if name in attrs else None for name in SCALING)
+    if scale is None and offset is None and not mask.any():
+        return data
+    values = data.astype(_float_type(data.dtype, scale, offset))
+    if scale is not None:
+        values *= scale
+    if offset is not None:
+        values += offset
+    values[mask] = np.nan
+    return values
+
+
+def _no_value(data: NDArray[Any], attrs: dict[str, Any], fill: Any) -> NDArray[np.bool_]:
+    """Return a mask of the elements without a value."""
+    import numpy as np
+
+    def as_elements(value: Any) -> NDArray[Any]:
+        """Convert limits as the elements: those of unsigned integers may be stored with a sign."""
+        numbers = np.asarray(value).ravel()
+        if numbers.dtype.kind not in "iuf":
+            return np.empty(0, data.dtype)
+        if numbers.dtype.kind in "iu" and data.dtype.kind == "u":
+            return numbers.astype(data.dtype)
+        return numbers
+
+    mask = np.zeros(data.shape, bool)
+    fills = attrs.get("_FillValue", fill)
+    for value in (fills, attrs.get("missing_value")):
+        if value is not None:
+            for one in as_elements(value):
+                mask |= data == one
+    least = as_elements(attrs.get("valid_min", ()))
+    most = as_elements(attrs.get("valid_max", ()))
+    limits = as_elements(attrs.get("valid_range", ()))
+    if limits.size == 2:
+        least, most = limits[:1], limits[1:]
+    if least.size == 1:
+        mask |= data < least[0]
+    if most.size == 1:
+        mask |= data > most[0]
+    return mask
+
+
+def _float_type(dtype: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any]:
+    """Return the type of physical values, as xarray chooses it.
+
+    A scale, or scale and offset of one type (CF 8.1), give their type, if it is exact enough.
+    """
+    import numpy as np
+
+    types = [
+        np.asarray(each).dtype.newbyteorder("=") for each in (scale, offset) if each is not None
+    ]
+    if types and all(each.kind == "f" for each in types):
+        if len(types) == 2 and types[0] == types[1]:
+            return np.dtype("f8") if dtype.kind in "iu" and dtype.itemsize == 4 else types[0]
+        return types[0] if offset is None else np.dtype("f8")
+    if types:
+        return np.dtype("f8")
+    if dtype.itemsize <= (4 if dtype.kind == "f" else 2):
+        return np.dtype("f4")
+    return np.dtype("f8")

@@ -1,0 +1,1 @@
+"""Resolution reduction: swaths and grids binned into the cells of a coarser grid."""

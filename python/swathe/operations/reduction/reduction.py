@@ -1,0 +1,222 @@
+"""Bin granules into the cells of a grid."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.core.errors import NotFoundError, OptionError, RegionError
+from swathe.operations.reduction.condition import Condition
+from swathe.operations.reduction.granule import granule_of
+from swathe.operations.reduction.grid_result import COUNTS, GridResult
+from swathe.operations.reduction.grid_spec import GridSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+STATISTICS = ("mean", "count", "std", "min", "max", "mode")
+LARGEST_INTEGER = 2**53
+
+
+class Reduction:
+    """A grid that fills with granules; memory is bounded by the grid and one granule.
+
+    Attributes:
+        grid: the grid.
+        statistics: names of the statistics.
+    """
+
+    def __init__(
+        self, grid: str | GridSpec, statistics: Sequence[str], threads: int | None = None
+    ) -> None:
+        """Begin with empty cells.
+
+        Raises:
+            OptionError: If the grid or a statistic is unknown.
+            LimitError: If the grid has more than 2^27 cells.
+        """
+        self.grid = GridSpec.parse(grid) if isinstance(grid, str) else grid
+        self.statistics = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+        unknown = [name for name in self.statistics if name not in STATISTICS]
+        if unknown or not self.statistics:
+            raise OptionError(
+                f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
+            )
+        self._threads = threads or os.cpu_count() or 1
+        self._native = _swathe.Reduction(
+            self.grid.kind,
+            self.grid.steps,
+            self.grid.bounds,
+            std="std" in self.statistics,
+            extremes=bool({"min", "max"} & set(self.statistics)),
+            mode="mode" in self.statistics,
+        )
+
+    def add(
+        self, data: Any, latitude: Any, longitude: Any, where: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Add values, each to the cell of its place.
+
+        Args:
+            data: numbers of any shape; masked elements and values that are not finite are fill.
+            latitude: degrees, of a shape that broadcasts to that of `data`; masked or NaN elements
+                have no place.
+            longitude: degrees, in the same way.
+            where: values that are taken; others count as fill. All by default.
+
+        Raises:
+            RegionError: If a latitude lies beyond a pole, a longitude is infinite, or shapes
+                differ.
+            OptionError: If values are no real numbers, or have no mode.
+        """
+        values = np.ma.getdata(data)
+        if values.dtype.kind not in "biuf":
+            raise OptionError(f"values: expected real numbers, found {values.dtype}")
+        if "mode" in self.statistics and values.dtype.kind == "f":
+            raise OptionError(f"mode: expected integers, found {values.dtype}")
+        valid = _valid(data, where)
+        if values.dtype.itemsize == 8 and values.dtype.kind in "iu":
+            wrong = np.abs(values.astype(np.float64)) > LARGEST_INTEGER
+            if (wrong if valid is None else wrong & valid).any():
+                raise OptionError("values: expected integers of at most 2^53, found larger ones")
+        places = []
+        for name, degrees in (("latitude", latitude), ("longitude", longitude)):
+            place = _floats(degrees)
+            if np.ma.getmask(degrees) is not np.ma.nomask:
+                place = np.where(np.ma.getmaskarray(degrees), np.nan, place)
+            try:
+                place = np.broadcast_to(place, values.shape)
+            except ValueError as error:
+                raise RegionError(
+                    f"{name}: expected a shape that broadcasts to {values.shape}, "
+                    f"found {place.shape}"
+                ) from error
+            places.append(np.ascontiguousarray(place).ravel())
+        flags = None if valid is None else np.ascontiguousarray(valid).view(np.uint8).ravel()
+        elements = np.ascontiguousarray(_floats(values)).ravel()
+        self._native.add(places[0], places[1], elements, flags, self._threads)
+
+    def merge(self, other: Reduction) -> None:
+        """Add the cells of another reduction of the same grid and statistics.
+
+        Raises:
+            OptionError: If grid or statistics differ.
+        """
+        self._native.merge(other._native)
+
+    def result(self, attrs: dict[str, Any] | None = None) -> GridResult:
+        """Return the statistics of all cells."""
+        edges = self._native.edges()
+        rows, columns = (None, None) if edges is None else map(np.array, edges)
+        names = dict.fromkeys((*self.statistics, *COUNTS))
+        data = {}
+        for name in names:
+            out: NDArray[Any] = np.empty(self._native.cells)
+            self._native.write(name, out)
+            if rows is not None and columns is not None:
+                out = out.reshape(len(rows) - 1, len(columns) - 1)
+            data[name] = out.astype(np.int64) if name in COUNTS else out
+        latitudes = None
+        if self.grid.kind == "gaussian":
+            latitudes = np.array(_swathe.gaussian_latitudes(int(self.grid.steps[0])))
+        return GridResult(
+            self.grid, data, rows, columns, latitudes, self._native.outside, dict(attrs or {})
+        )
+
+
+def reduce(
+    sources: Any,
+    *,
+    grid: str | GridSpec,
+    statistics: Sequence[str] = ("mean", "count"),
+    array: str | None = None,
+    where: str | None = None,
+    threads: int | None = None,
+) -> GridResult:
+    """Reduce swaths and grids to a coarser grid.
+
+    Each pixel counts in the cell of its centre. A cell holds [south, north) x [west, east). Values
+    are masked and scaled by the CF conventions first. One granule is in memory at a time.
+
+    Args:
+        sources: path, URL or pattern (`day/*.nc`), an object with `data`, `latitude` and
+            `longitude` (such as `Granule`), or several of them.
+        grid: `0.25deg`, `0.5x0.25deg` (latitude x longitude), `N80` (Gaussian), `healpix64`
+            (nested), `healpix64-ring`, or a `GridSpec`.
+        statistics: some of mean, count, std, min, max and mode (of integers of at most 256 values).
+        array: path of the variable in each file; by default the only one with two axes or more.
+        where: condition on arrays of the same file, such as `qa & 3 == 0`; other pixels are fill.
+        threads: threads that find cells; by default one for each core. Results do not depend on it.
+
+    Returns:
+        The statistics of each cell. `pixels` counts all pixels in a cell, `count` the valid ones.
+
+    Raises:
+        OptionError: If grid, statistics or condition are invalid.
+        LimitError: If the grid has more than 2^27 cells.
+        NotFoundError: If a pattern matches nothing.
+        NoSuchArrayError: If a file lacks the array, its coordinates, or one of the condition.
+        RegionError: If coordinates lie on no globe.
+    """
+    condition = None if where is None else Condition(where)
+    names = frozenset() if condition is None else condition.names
+    reduction = Reduction(grid, statistics, threads)
+    attrs: dict[str, Any] = {}
+    for source in _each(sources):
+        is_file = isinstance(source, str | os.PathLike)
+        granule = granule_of(source, array, names) if is_file else source
+        mask = None
+        if condition is not None:
+            fields = {**getattr(granule, "fields", {})}
+            missing = sorted(names - fields.keys())
+            if missing:
+                raise OptionError(f"where: expected arrays of the source, found {missing!r:.60}")
+            mask = condition.mask({name: np.asarray(fields[name]) for name in names})
+        reduction.add(granule.data, granule.latitude, granule.longitude, mask)
+        attrs = attrs or dict(getattr(granule, "attrs", {}))
+    named: dict[str, Any] = {
+        name: attrs[name] for name in ("units", "long_name", "standard_name") if name in attrs
+    }
+    if where is not None:
+        named["where"] = where
+    return reduction.result(named)
+
+
+def _each(sources: Any) -> Iterator[Any]:
+    single = isinstance(sources, str | os.PathLike) or hasattr(sources, "latitude")
+    several: Iterable[Any] = [sources] if single else sources
+    for source in several:
+        is_pattern = isinstance(source, str) and "://" not in source and not os.path.exists(source)
+        if not (is_pattern and glob.has_magic(source)):
+            yield source
+            continue
+        paths = sorted(glob.glob(source, recursive=True))
+        if not paths:
+            raise NotFoundError(f"{source}: expected files that match, found none")
+        yield from paths
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    return np.asarray(np.ma.getdata(values), dtype=np.float64)
+
+
+def _valid(data: Any, where: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Return where values are neither masked nor left out; `None` if all are taken."""
+    masked = np.ma.getmask(data)
+    valid = None if masked is np.ma.nomask else ~np.ma.getmaskarray(data)
+    if where is None:
+        return valid
+    shape = np.shape(data)
+    try:
+        where = np.broadcast_to(where, shape)
+    except ValueError as error:
+        raise RegionError(
+            f"where: expected a shape that broadcasts to {shape}, found {where.shape}"
+        ) from error
+    return where.copy() if valid is None else valid & where

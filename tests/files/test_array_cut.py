@@ -1,0 +1,254 @@
+"""Cuts of arrays equal slices by xarray and rasterio, and so do their files."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swathe
+from swathe.errors import (
+    NoOverlapError,
+    OptionError,
+    OutputError,
+    OutputExistsError,
+    PartialOverlapError,
+    PixelIndexError,
+    RegionError,
+)
+from tests.conftest import DATA
+
+h5py = pytest.importorskip("h5py")
+xarray = pytest.importorskip("xarray")
+FORMATS = DATA / "formats"
+needs_data = pytest.mark.skipif(not FORMATS.is_dir(), reason=f"no data in {FORMATS}")
+SWATHS = sorted(path for path in (DATA / "swath").glob("SS_*.nc"))
+LONE = {"lat": (3, 11), "lon": (2, 12)}
+
+
+def opened(path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return xarray.open_dataset(path, engine="netcdf4").load()
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Path:
+    """Return a NetCDF4 file: packed values, 2-D coordinates, bounds, grid mapping, quality."""
+    path = tmp_path / "packed.nc"
+    values = np.arange(4 * 20 * 30.0).reshape(4, 20, 30)
+    rows, columns = np.mgrid[:20, :30]
+    dataset = xarray.Dataset(
+        {
+            "t2": (
+                ("time", "y", "x"),
+                np.where(values % 7 == 0, np.nan, values),
+                {
+                    "units": "K",
+                    "ancillary_variables": "quality",
+                    "grid_mapping": "crs",
+                    "comment": "Temperatur in Zürich",
+                },
+            ),
+            "quality": (("time", "y", "x"), (values % 3).astype("i1")),
+            "crs": ((), np.int32(0), {"grid_mapping_name": "latitude_longitude"}),
+            "y_bnds": (("y", "nv"), np.stack([np.arange(20.0), np.arange(1.0, 21)], 1)),
+        },
+        coords={
+            "time": ("time", np.arange(4.0), {"units": "days since 2000-01-01"}),
+            "y": ("y", np.arange(20.0) + 0.5, {"bounds": "y_bnds"}),
+            "lat": (("y", "x"), rows * 0.5, {"units": "degrees_north"}),
+            "lon": (("y", "x"), columns * 0.5, {"units": "degrees_east"}),
+        },
+        attrs={"title": "made", "history": "before"},
+    )
+    packing = {"dtype": "i2", "scale_factor": 0.1, "add_offset": 100.0, "_FillValue": -999}
+    dataset.to_netcdf(path, encoding={"t2": packing}, engine="netcdf4")
+    return path
+
+
+def test_a_cut_is_a_slice_of_xarray(packed: Path) -> None:
+    cutout = swathe.cut(packed, array="t2", index={"time": 3}, box=(5, 6, 10, 8))
+    expected = opened(packed).t2[3, 6:14, 5:15]
+    assert cutout.dims == ("y", "x")
+    assert cutout.box == (5, 6, 10, 8)
+    assert cutout.start == (3, 6, 5)
+    assert cutout.dtype == np.int16
+    assert cutout.fill == -999
+    np.testing.assert_array_equal(cutout.physical, expected.values)
+    assert cutout.physical.dtype == expected.dtype
+    assert cutout.coords["time"].data.shape == ()
+    np.testing.assert_array_equal(cutout.coords["lat"].data, expected.lat.values)
+
+
+def test_a_file_of_a_cut_has_all_that_belongs_to_it(packed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.nc"
+    region = {"time": slice(1, 3), "y": slice(6, 14)}
+    swathe.cut(packed, array="t2", index=region, with_quality=True).write(path)
+    part, expected = opened(path), opened(packed).isel(**region)
+    part = part.set_coords(set(expected.coords) & set(part.variables))
+    xarray.testing.assert_equal(part, expected[list(part.data_vars)])
+    assert set(part.variables) == set(expected.variables)
+    assert part.t2.attrs == expected.t2.attrs
+    for key in ("scale_factor", "add_offset", "_FillValue", "dtype"):
+        assert part.t2.encoding[key] == expected.t2.encoding[key]
+    newest, before = part.attrs["history"].split("\n")
+    assert before == "before"
+    assert "cut /t2[1:3, 6:14, 0:30]" in newest
+    with h5py.File(path) as file:
+        assert file["t2"].dims[1][0].name == "/y"
+
+
+def test_quality_comes_only_if_asked_for(packed: Path) -> None:
+    cutout = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    assert set(cutout.others) == {"crs", "y_bnds"}
+
+
+def test_a_cut_is_written_once(packed: Path, tmp_path: Path) -> None:
+    cutout = swathe.cut(packed, array="t2", index={"time": 0})
+    cutout.write(tmp_path / "cut.npy")
+    with pytest.raises(OutputExistsError):
+        cutout.write(tmp_path / "cut.npy")
+    with pytest.raises(OutputError, match="source"):
+        cutout.write(packed, overwrite=True)
+    with pytest.raises(OutputError, match=r"known: \.nc"):
+        cutout.write(tmp_path / "cut.doc")
+    cutout.write(tmp_path / "cut.png")
+    np.testing.assert_array_equal(np.load(tmp_path / "cut.npy"), cutout.data)
+    many = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    with pytest.raises(RegionError, match="index="):
+        many.write(tmp_path / "many.png")
+
+
+def test_a_cut_is_an_array_and_a_value(packed: Path) -> None:
+    cutout = swathe.cut(packed, array="t2", index={"time": 1}, center=(10, 10), shape=4)
+    assert cutout.shape == (4, 4)
+    np.testing.assert_array_equal(np.asarray(cutout), cutout.data)
+    np.testing.assert_array_equal(cutout + 1, cutout.physical + 1)
+    copy = pickle.loads(pickle.dumps(cutout))
+    np.testing.assert_array_equal(copy.data, cutout.data)
+    assert "/t2" in repr(copy)
+    assert "degrees" not in copy._repr_html_()
+    decoded = xarray.decode_cf(cutout.to_xarray()).t2
+    np.testing.assert_array_equal(decoded.values, cutout.physical)
+
+
+def test_modes_trim_fill_or_refuse(packed: Path) -> None:
+    options: dict[str, Any] = {"array": "t2", "index": {"time": 0}, "box": (-2, 18, 4, 5)}
+    trimmed = swathe.cut(packed, **options)
+    assert (trimmed.shape, trimmed.box) == ((2, 2), (0, 18, 2, 2))
+    filled = swathe.cut(packed, **options, mode="partial")
+    assert filled.shape == (5, 4)
+    np.testing.assert_array_equal(filled.data[:2, 2:], trimmed.data)
+    assert (filled.data[2:] == -999).all()
+    assert np.isnan(filled.coords["y"].data[2:]).all()
+    with pytest.raises(PartialOverlapError, match="axis y: expected elements within 0:20"):
+        swathe.cut(packed, **options, mode="strict")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"index": {"z": 1}}, RegionError, "expected an axis of time, y, x, found 'z'"),
+        ({"index": {"time": 4}}, PixelIndexError, "found 4"),
+        ({"index": {"time": slice(0, 4, 2)}}, RegionError, "step 2"),
+        ({"index": {"time": "a"}}, RegionError, "found 'a'"),
+        ({"index": {"y": 1}, "box": (0, 0, 2, 2)}, RegionError, "axis y: expected one range"),
+        ({"box": (30, 0, 2, 2)}, NoOverlapError, "axis x"),
+        ({"box": (0, 0, 2, 2), "hdu": 1}, OptionError, "hdu"),
+        ({}, RegionError, "give one of"),
+    ],
+)
+def test_bad_regions_are_refused(
+    packed: Path, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        swathe.cut(packed, array="t2", **options)
+
+
+def test_options_of_arrays_are_refused_for_fits(tmp_path: Path) -> None:
+    from astropy.io import fits
+
+    path = tmp_path / "image.fits"
+    fits.writeto(path, np.zeros((4, 4), "i2"))
+    with pytest.raises(OptionError, match="array; hdu= names an HDU"):
+        swathe.cut(path, array="SCI", box=(0, 0, 2, 2))
+
+
+@needs_data
+def test_a_real_grid_equals_xarray(tmp_path: Path) -> None:
+    source, path = FORMATS / "air.nc", tmp_path / "cut.nc"
+    swathe.cut(source, index={"time": 3}, box=(2, 3, 10, 8)).write(path)
+    expected = opened(source).isel(time=3, lat=slice(*LONE["lat"]), lon=slice(*LONE["lon"]))
+    xarray.testing.assert_identical(opened(path).air, expected.air)
+
+
+@pytest.mark.parametrize("source", SWATHS, ids=lambda path: path.name[:20])
+def test_arrays_of_real_swaths_equal_xarray(source: Path, tmp_path: Path) -> None:
+    whole = xarray.open_dataset(source, engine="netcdf4")
+    planes = [name for name, each in whole.data_vars.items() if each.ndim >= 2]
+    assert planes
+    for number, name in enumerate(planes[:4]):
+        path = tmp_path / f"{number}.nc"
+        height = whole[name].shape[-2]
+        box = (3, height // 2, 17, 9)
+        swathe.cut(source, array=name, box=box).write(path)
+        expected = whole[name][..., height // 2 : height // 2 + 9, 3:20]
+        part = opened(path)[name]
+        np.testing.assert_array_equal(part.values, expected.values)
+        assert part.dtype == expected.dtype
+        assert set(part.attrs) == set(expected.attrs)
+        for key, value in expected.attrs.items():
+            np.testing.assert_array_equal(part.attrs[key], value)
+        for coordinate in expected.coords:
+            np.testing.assert_array_equal(part[coordinate].values, expected[coordinate].values)
+
+
+def test_netcdf_classic_stays_classic(tmp_path: Path) -> None:
+    source, path = tmp_path / "classic.nc", tmp_path / "cut.nc"
+    values = np.arange(60, dtype="i2").reshape(3, 4, 5)
+    dataset = xarray.Dataset({"v": (("t", "y", "x"), values, {"units": "m", "_FillValue": 7})})
+    dataset = dataset.assign_coords(x=np.arange(5.0))
+    dataset.to_netcdf(source, format="NETCDF3_CLASSIC", engine="netcdf4", unlimited_dims=["t"])
+    swathe.cut(source, array="v", box=(1, 1, 3, 2)).write(path)
+    assert path.read_bytes()[:4] == b"CDF\x02"
+    xarray.testing.assert_identical(opened(path).v, opened(source).v[:, 1:3, 1:4])
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["RGB.byte.tif", "RGBA.uint16.tif", "rgb_lzw.tif", "rotated.tif"])
+def test_geotiff_keeps_place_and_bands(name: str, tmp_path: Path) -> None:
+    rasterio = pytest.importorskip("rasterio")
+    pytest.importorskip("tifffile")
+    from rasterio.windows import Window
+
+    source, path = FORMATS / name, tmp_path / "cut.tif"
+    file = swathe.open(source)
+    x0, y0, width, height = (1, 2, 3, 4) if name == "rotated.tif" else (20, 30, 50, 40)
+    swathe.cut(source, array=next(iter(file)), box=(x0, y0, width, height)).write(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with rasterio.open(source) as whole, rasterio.open(path) as part:
+            window = Window(x0, y0, width, height)
+            np.testing.assert_array_equal(part.read(), whole.read(window=window))
+            assert part.crs == whole.crs
+            assert part.nodata == whole.nodata
+            a, b, c, d, e, f = whole.transform[:6]
+            moved = (a, b, c + a * x0 + b * y0, d, e, f + d * x0 + e * y0)
+            assert np.allclose(part.transform[:6], moved, rtol=1e-12, atol=1e-9)
+
+
+def test_a_missing_library_is_named(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    cutout = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(OptionError, match=r"swathe\[hdf\]"):
+        cutout.write(tmp_path / "cut.nc")
+    assert not list(tmp_path.glob("*cut.nc*"))

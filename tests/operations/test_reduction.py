@@ -1,0 +1,259 @@
+"""Resolution reduction: cells and statistics as NumPy has them, conditions, bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import swathe
+from swathe.core.errors import (
+    LimitError,
+    NotFoundError,
+    OptionError,
+    OutputError,
+    OutputExistsError,
+    RegionError,
+)
+from swathe.operations.reduction.condition import Condition
+from swathe.operations.reduction.reduction import Reduction
+from tests.conftest import DATA
+
+ALL = ("mean", "count", "std", "min", "max", "mode")
+ANGLES = st.one_of(
+    st.floats(-90, 90), st.sampled_from([-90.0, -89.75, -0.25, 0.0, 0.25, 89.75, 90.0])
+)
+TURNS = st.one_of(
+    st.floats(-360, 360), st.sampled_from([-360.0, -180.0, 179.75, 180.0, 359.75, 360.0])
+)
+PIXELS = st.lists(st.tuples(ANGLES, TURNS, st.integers(0, 5), st.booleans()), max_size=60)
+
+
+def swath(count: int = 200_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    lat, lon = rng.uniform(-90, 90, count), rng.uniform(-180, 180, count)
+    return rng.normal(300, 5, count), lat, lon
+
+
+@given(PIXELS, st.sampled_from([1.2, 1.5, 1.8, 7.5]))
+def test_statistics_are_those_of_the_pixels_between_the_edges(
+    pixels: list[tuple[float, float, int, bool]], step: float
+) -> None:
+    lat, lon, values, fill = (np.array(each) for each in zip(*pixels, strict=True)) if pixels else (
+        np.zeros(0), np.zeros(0), np.zeros(0, int), np.zeros(0, bool)
+    )  # fmt: skip
+    reduction = Reduction(f"{step}deg", ALL)
+    reduction.add(np.ma.MaskedArray(values, fill), lat, lon)
+    result = reduction.result()
+    assert result.row_edges is not None
+    assert result.column_edges is not None
+    rows = np.searchsorted(result.row_edges, lat, "right") - 1
+    rows = np.minimum(rows, len(result.row_edges) - 2)
+    turned = np.where(lon < -180, np.fmod(lon, 360) + 360 * (np.fmod(lon, 360) < -180), lon)
+    turned = np.where(turned >= 180, turned - 360, turned)
+    columns = np.searchsorted(result.column_edges, turned, "right") - 1
+    assert result["pixels"].sum() == len(lat)
+    for row, column in set(zip(rows.tolist(), columns.tolist(), strict=True)):
+        here = (rows == row) & (columns == column)
+        valid = values[here & ~fill]
+        assert result["pixels"][row, column] == here.sum()
+        assert result["count"][row, column] == len(valid)
+        assert result.is_all_fill[row, column] == (len(valid) == 0)
+        if len(valid):
+            found = [result[name][row, column] for name in ("mean", "std", "min", "max", "mode")]
+            mode = np.bincount(valid).argmax()
+            expected = [valid.mean(), valid.std(), valid.min(), valid.max(), mode]
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert not (result.is_empty & (result["count"] > 0)).any()
+
+
+def test_std_of_large_values_is_stable() -> None:
+    values = 1e9 + np.random.default_rng(1).normal(0, 1e-3, 100_000)
+    values[0] = 1e9 + 10
+    result = swathe.reduce(swathe.Granule(values, 0.5, 0.5), grid="1deg", statistics=("std",))
+    exact = (values - 1e9).std()
+    np.testing.assert_allclose(np.nanmax(result["std"]), exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("grid", ["0.25deg", "N80", "healpix64", "healpix60-ring", "0.05deg"])
+def test_threads_change_no_bit(grid: str) -> None:
+    results = []
+    for threads in (1, 2, 5):
+        reduction = Reduction(grid, ("mean", "std"), threads)
+        reduction.add(*swath())
+        results.append(reduction.result())
+    for other in results[1:]:
+        for name, array in results[0].data.items():
+            assert array.tobytes() == other[name].tobytes()
+
+
+def test_parts_merge_in_any_order() -> None:
+    values, lat, lon = swath(9_000)
+    whole = Reduction("5deg", ("mean", "std", "min"))
+    whole.add(values, lat, lon)
+    parts = []
+    for at in (slice(6000, None), slice(0, 2000), slice(2000, 6000)):
+        parts.append(Reduction("5deg", ("mean", "std", "min")))
+        parts[-1].add(values[at], lat[at], lon[at])
+    parts[0].merge(parts[1])
+    parts[0].merge(parts[2])
+    for name, array in whole.result().data.items():
+        np.testing.assert_allclose(parts[0].result()[name], array, rtol=1e-9)
+    with pytest.raises(OptionError, match="same grid"):
+        whole.merge(Reduction("2deg", ("mean", "std", "min")))
+
+
+@pytest.mark.parametrize("order", ["nested", "ring"])
+def test_healpix_cells_are_those_of_cdshealpix(order: str) -> None:
+    healpix = pytest.importorskip("astropy_healpix")
+    values, lat, lon = swath(50_000)
+    cells = healpix.lonlat_to_healpix(*_degrees(lon, lat), 64, order=order)
+    expected = np.bincount(cells, minlength=12 * 64 * 64)
+    name = "healpix64" if order == "nested" else "healpix64-ring"
+    result = swathe.reduce(swathe.Granule(values, lat, lon), grid=name)
+    np.testing.assert_array_equal(result["count"], expected)
+
+
+def _degrees(*angles: np.ndarray) -> list[Any]:
+    from astropy import units
+
+    return [angle * units.deg for angle in angles]
+
+
+def test_gaussian_latitudes_are_roots_of_legendre() -> None:
+    result = swathe.reduce(swathe.Granule(np.ones(1), 0.0, 0.0), grid="N80")
+    roots = np.polynomial.legendre.leggauss(160)[0]
+    np.testing.assert_allclose(np.sin(np.radians(result.coords["lat"])), roots, atol=1e-14)
+    assert result["count"].shape == (160, 320)
+    assert result.coords["lon"][0] == 0
+
+
+def test_pixels_without_a_place_are_counted_apart() -> None:
+    lat = np.ma.MaskedArray([0.5, -999.0, np.nan], [False, True, False])
+    result = swathe.reduce(swathe.Granule(np.arange(3), lat, np.zeros(3)), grid="1deg")
+    assert result.outside == 2
+    assert result["pixels"].sum() == 1
+
+
+def test_bounds_leave_out_other_pixels() -> None:
+    grid = swathe.GridSpec.parse("1deg", bounds=(170, -10, 190, 10))
+    granule = swathe.Granule(np.arange(4.0), [0, 0, 10, 0], [-175, 175, 175, 0])
+    result = swathe.reduce(granule, grid=grid)
+    assert result["count"].shape == (20, 20)
+    assert (result["count"].sum(), result.outside) == (2, 2)
+
+
+def test_where_takes_pixels_and_others_are_fill() -> None:
+    fields = {"qa": np.array([0, 1, 4, 3], "u1")}
+    granule = swathe.Granule(np.arange(4.0), np.array([0.5, 0.5, 0.5, 20]), np.zeros(4), fields)
+    result = swathe.reduce(granule, grid="1deg", where="qa & 3 == 0")
+    assert result["count"].sum() == 2
+    assert result["mean"][90, 180] == 1
+    assert result.is_all_fill.sum() == 1
+    with pytest.raises(OptionError, match="'cloud'"):
+        swathe.reduce(granule, grid="1deg", where="cloud == 0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')", "qa.__class__", "qa[0]", "qa ** 99", "lambda: qa",
+        "qa < 1 & qa < 2", "'a' == qa", "True", "1 == 1", "", "qa ==", "(" * 300, "-" * 499 + "qa",
+        "qa == 1" * 200, "qa == 99999999999999999999", "qa\0", "(x := qa) == 1",
+    ],
+)  # fmt: skip
+def test_hostile_conditions_are_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="where"):
+        Condition(text).mask({"qa": np.zeros(3, int)})
+
+
+def test_a_condition_that_is_no_truth_or_shifts_far() -> None:
+    arrays = {"qa": np.ones(3, int)}
+    with pytest.raises(OptionError, match="type int64"):
+        Condition("qa & 3").mask(arrays)
+    assert Condition("qa << 1000000000 == 0").mask(arrays).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "lat", "lon", "error"),
+    [
+        (np.ones(2), np.array([0, 90.1]), np.zeros(2), RegionError),
+        (np.ones(2), np.zeros(2), np.array([0, np.inf]), RegionError),
+        (np.ones(2), np.zeros(3), np.zeros(2), RegionError),
+        (np.ones(2, complex), np.zeros(2), np.zeros(2), OptionError),
+        (np.full(2, 2**60), np.zeros(2), np.zeros(2), OptionError),
+    ],
+)
+def test_wrong_pixels_are_errors(data: Any, lat: Any, lon: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="expected"):
+        Reduction("1deg", ("mean",)).add(data, lat, lon)
+
+
+def test_mode_is_of_few_integers() -> None:
+    reduction = Reduction("1deg", ("mode",))
+    with pytest.raises(OptionError, match="integers"):
+        reduction.add(np.ones(2), 0.5, 0.5)
+    with pytest.raises(OptionError, match="256"):
+        reduction.add(np.arange(257), 0.5, 0.5)
+    assert reduction.result()["pixels"].sum() == 0
+    reduction.add(np.arange(256), 0.5, 0.5)
+    assert np.nanmax(reduction.result()["mode"]) == 0
+
+
+@pytest.mark.parametrize(
+    "grid", ["deg", "0deg", "0.7deg", "1e-9deg", "N0", "healpix3", "healpix0", "N1x", "25"]
+)
+def test_wrong_grids_are_errors(grid: str) -> None:
+    with pytest.raises(OptionError, match="grid: expected"):
+        Reduction(grid, ("mean",))
+
+
+def test_other_wrong_options_are_errors() -> None:
+    with pytest.raises(LimitError, match="at most"):
+        Reduction("0.001deg", ("mean",))
+    with pytest.raises(OptionError, match="median"):
+        Reduction("1deg", ("median",))
+    with pytest.raises(NotFoundError, match="found none"):
+        swathe.reduce("/nowhere/*.nc", grid="1deg")
+
+
+def test_results_are_written(tmp_path: Path) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    values, lat, lon = swath(5000)
+    granule = swathe.Granule(values, lat, lon, attrs={"units": "K"})
+    result = swathe.reduce(granule, grid="5deg", statistics=ALL[:3])
+    for suffix in (".nc", ".npy", ".fits"):
+        result.write(tmp_path / f"out{suffix}")
+    with netcdf.Dataset(tmp_path / "out.nc") as file:
+        np.testing.assert_array_equal(np.ma.filled(file["mean"][:], np.nan), result["mean"])
+        np.testing.assert_array_equal(file["pixels"][:], result["pixels"])
+        assert (file["mean"].units, file["lat"].units) == ("K", "degrees_north")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), result["mean"])
+    with pytest.raises(OutputExistsError):
+        result.write(tmp_path / "out.nc")
+    with pytest.raises(OutputError, match=r"\.xyz"):
+        result.write(tmp_path / "out.xyz")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("swath/SS_MODIS_A-JPL-L2P-v2014.0.nc", "sea_surface_temperature"),
+        ("formats/air.nc", "air"),
+    ],
+)
+def test_files_are_masked_scaled_and_placed(path: str, name: str) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    if not (DATA / path).is_file():
+        pytest.skip(f"{DATA / path} is not there")
+    result = swathe.reduce(str(DATA / path), grid="5deg", array=name)
+    with netcdf.Dataset(DATA / path) as file:
+        values = file[name][:].astype(float)
+    count = result["count"]
+    assert count.sum() == np.ma.count(values)
+    mean = np.nansum(result["mean"] * count) / count.sum()
+    np.testing.assert_allclose(mean, values.mean(), rtol=1e-7)
