@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
 
-SUFFIXES = tuple(".asdf .cdf .h4 .h5 .hdf .hdf4 .hdf5 .he4 .he5 .nc .nc4 .tif .tiff".split())
+SUFFIXES: tuple[str, ...] = (
+    ".asdf",
+    ".cdf",
+    ".tif",
+    ".tiff",
+    ".h4",
+    ".h5",
+    ".hdf",
+    ".hdf4",
+    ".hdf5",
+    ".he4",
+    ".he5",
+    ".nc",
+    ".nc4",
+)
 """Suffixes of files that are opened before a run. Others are opened if a row names an array: a list
 of 100,000 FITS files would be read twice."""
 THREADS = 8
