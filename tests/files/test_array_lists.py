@@ -46,6 +46,15 @@ def test_columns_named_like_axes_choose_their_ranges(
     assert swathe.predict(given, format="npy").median_s > 0
 
 
+def test_axes_of_the_only_array_need_no_path(tmp_path: Path) -> None:
+    given = targets(write_array(tmp_path / "a.h5"), time=["2"])
+    del given["array"]
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert manifest["status"][0] == "ok"
+    cut = np.load(tmp_path / "out" / manifest["path"][0])
+    assert np.array_equal(cut, VALUES[2:3, 6:13, 5:15])
+
+
 def test_rejected_file_and_bad_range_are_faults_of_their_rows(tmp_path: Path) -> None:
     good, bad = write_array(tmp_path / "a.h5"), tmp_path / "b.h5"
     bad.write_bytes(b"\x89HDF\r\n\x1a\n" + b"x" * 99)

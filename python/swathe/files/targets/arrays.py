@@ -74,14 +74,18 @@ def with_arrays(
                 faults[row] = faults_by_file[source]
             continue
         tree = trees.get(source)
-        array = None if tree is None or hdu is None else tree.arrays.get(hdu)
-        if array is None or not sound[row]:
+        if tree is None or not sound[row]:
             continue
+        array = tree.arrays.get(hdu) if hdu is not None else _only_plane(tree)
+        if array is None:
+            continue  # the engine lists the arrays that there are
+        hdus[row] = array.path
         try:
             planes[row] = _planes(array, columns, row) or planes[row]
         except RegionError as error:
-            faults[row] = ("error", f"{source}, {hdu}: {error}")
-    rows = replace(rows, planes=DictColumn.of(planes)).with_status(faults)
+            faults[row] = ("error", f"{source}, {array.path}: {error}")
+    rows = replace(rows, planes=DictColumn.of(planes), hdu=DictColumn.of(hdus))
+    rows = rows.with_status(faults)
     ranges = rows.planes.take(rows.sound).few().values
     if len(ranges) > 1:
         raise TargetsError(
@@ -89,6 +93,12 @@ def with_arrays(
             "divide the list"
         )
     return rows
+
+
+def _only_plane(tree: ArrayTree) -> ArrayDescription | None:
+    """Return the only array with a plane; `None` if there are others."""
+    planes = tree.planes()
+    return planes[0] if len(planes) == 1 else None
 
 
 def _is_array_file(source: str) -> bool:
