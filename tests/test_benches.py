@@ -24,6 +24,7 @@ LEAST = {
     "plan": ("--only", "latency"),
     "portal": (),
     "profiles": (),
+    "reduce": (),
     "random_links": (),
     "simulated_links": (),
     "repeated_cuts": (),

@@ -112,6 +112,7 @@ def test_choices_are_those_of_the_code() -> None:
 
 PYTHON = {
     "cut": ("swathe.cut", "swathe.cut_many"),
+    "reduce": ("swathe.reduce",),
     "info": ("swathe.open",),
     "predict": ("swathe.predict",),
     "sample": ("swathe.sample",),

@@ -45,6 +45,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NoSuchResultError, 2),
     (errors.LimitError, 2),
     (errors.NoSuchHduError, 2),
+    (errors.NoSuchArrayError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
@@ -58,7 +59,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 """Commands that share the module `objects`."""
 COMMANDS = {
-    **dict.fromkeys(("cut", "info", "predict", "sample", "demo"), CUTTING),
+    **dict.fromkeys(("cut", "reduce", "info", "predict", "sample", "demo"), CUTTING),
     **dict.fromkeys(("store", "stripe", "dataset", "cache", "find"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "pool"), PORTAL),

@@ -121,9 +121,7 @@ class GridResult:
             OutputError: If it cannot be written, or its suffix is another.
         """
         target = Path(path)
-        if target.suffix not in SUFFIXES:
-            raise OutputError(f"{target}: expected {', '.join(SUFFIXES)}, found {target.suffix!r}")
-        check_output(target, overwrite=overwrite)
+        check_target(target, overwrite=overwrite)
         try:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=".swathe-") as folder:
                 part = Path(folder) / target.name
@@ -168,3 +166,15 @@ class GridResult:
         arrays = {**self.data, **self.coords}
         hdus += [fits.ImageHDU(values, name=name.upper()) for name, values in arrays.items()]
         fits.HDUList(hdus).writeto(path)
+
+
+def check_target(target: Path, *, overwrite: bool = False) -> None:
+    """Check that a result can be written to a file, before it is computed.
+
+    Raises:
+        OutputExistsError: If the file exists, and `overwrite` is false.
+        OutputError: If its folder is not there, or its suffix is no format of results.
+    """
+    if target.suffix not in SUFFIXES:
+        raise OutputError(f"{target}: expected {', '.join(SUFFIXES)}, found {target.suffix!r}")
+    check_output(target, overwrite=overwrite)
