@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import swathe
-from swathe.errors import (
+from swathe.core.errors import (
     NoOverlapError,
     OptionError,
     OutputError,
@@ -22,6 +22,7 @@ from swathe.errors import (
 )
 from tests.conftest import DATA
 
+cut: Any = swathe.cut  # its results are `ArrayCutout` here
 h5py = pytest.importorskip("h5py")
 xarray = pytest.importorskip("xarray")
 FORMATS = DATA / "formats"
@@ -72,7 +73,7 @@ def packed(tmp_path: Path) -> Path:
 
 
 def test_a_cut_is_a_slice_of_xarray(packed: Path) -> None:
-    cutout = swathe.cut(packed, array="t2", index={"time": 3}, box=(5, 6, 10, 8))
+    cutout = cut(packed, array="t2", index={"time": 3}, box=(5, 6, 10, 8))
     expected = opened(packed).t2[3, 6:14, 5:15]
     assert cutout.dims == ("y", "x")
     assert cutout.box == (5, 6, 10, 8)
@@ -88,7 +89,7 @@ def test_a_cut_is_a_slice_of_xarray(packed: Path) -> None:
 def test_a_file_of_a_cut_has_all_that_belongs_to_it(packed: Path, tmp_path: Path) -> None:
     path = tmp_path / "cut.nc"
     region = {"time": slice(1, 3), "y": slice(6, 14)}
-    swathe.cut(packed, array="t2", index=region, with_quality=True).write(path)
+    cut(packed, array="t2", index=region, with_quality=True).write(path)
     part, expected = opened(path), opened(packed).isel(**region)
     part = part.set_coords(set(expected.coords) & set(part.variables))
     xarray.testing.assert_equal(part, expected[list(part.data_vars)])
@@ -104,12 +105,12 @@ def test_a_file_of_a_cut_has_all_that_belongs_to_it(packed: Path, tmp_path: Path
 
 
 def test_quality_comes_only_if_asked_for(packed: Path) -> None:
-    cutout = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    cutout = cut(packed, array="t2", box=(0, 0, 2, 2))
     assert set(cutout.others) == {"crs", "y_bnds"}
 
 
 def test_a_cut_is_written_once(packed: Path, tmp_path: Path) -> None:
-    cutout = swathe.cut(packed, array="t2", index={"time": 0})
+    cutout = cut(packed, array="t2", index={"time": 0})
     cutout.write(tmp_path / "cut.npy")
     with pytest.raises(OutputExistsError):
         cutout.write(tmp_path / "cut.npy")
@@ -119,13 +120,13 @@ def test_a_cut_is_written_once(packed: Path, tmp_path: Path) -> None:
         cutout.write(tmp_path / "cut.doc")
     cutout.write(tmp_path / "cut.png")
     np.testing.assert_array_equal(np.load(tmp_path / "cut.npy"), cutout.data)
-    many = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    many = cut(packed, array="t2", box=(0, 0, 2, 2))
     with pytest.raises(RegionError, match="index="):
         many.write(tmp_path / "many.png")
 
 
 def test_a_cut_is_an_array_and_a_value(packed: Path) -> None:
-    cutout = swathe.cut(packed, array="t2", index={"time": 1}, center=(10, 10), shape=4)
+    cutout = cut(packed, array="t2", index={"time": 1}, center=(10, 10), shape=4)
     assert cutout.shape == (4, 4)
     np.testing.assert_array_equal(np.asarray(cutout), cutout.data)
     np.testing.assert_array_equal(cutout + 1, cutout.physical + 1)
@@ -139,15 +140,15 @@ def test_a_cut_is_an_array_and_a_value(packed: Path) -> None:
 
 def test_modes_trim_fill_or_refuse(packed: Path) -> None:
     options: dict[str, Any] = {"array": "t2", "index": {"time": 0}, "box": (-2, 18, 4, 5)}
-    trimmed = swathe.cut(packed, **options)
+    trimmed = cut(packed, **options)
     assert (trimmed.shape, trimmed.box) == ((2, 2), (0, 18, 2, 2))
-    filled = swathe.cut(packed, **options, mode="partial")
+    filled = cut(packed, **options, mode="partial")
     assert filled.shape == (5, 4)
     np.testing.assert_array_equal(filled.data[:2, 2:], trimmed.data)
     assert (filled.data[2:] == -999).all()
     assert np.isnan(filled.coords["y"].data[2:]).all()
     with pytest.raises(PartialOverlapError, match="axis y: expected elements within 0:20"):
-        swathe.cut(packed, **options, mode="strict")
+        cut(packed, **options, mode="strict")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_bad_regions_are_refused(
     packed: Path, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        swathe.cut(packed, array="t2", **options)
+        cut(packed, array="t2", **options)
 
 
 def test_options_of_arrays_are_refused_for_fits(tmp_path: Path) -> None:
@@ -176,13 +177,13 @@ def test_options_of_arrays_are_refused_for_fits(tmp_path: Path) -> None:
     path = tmp_path / "image.fits"
     fits.writeto(path, np.zeros((4, 4), "i2"))
     with pytest.raises(OptionError, match="array; hdu= names an HDU"):
-        swathe.cut(path, array="SCI", box=(0, 0, 2, 2))
+        cut(path, array="SCI", box=(0, 0, 2, 2))
 
 
 @needs_data
 def test_a_real_grid_equals_xarray(tmp_path: Path) -> None:
     source, path = FORMATS / "air.nc", tmp_path / "cut.nc"
-    swathe.cut(source, index={"time": 3}, box=(2, 3, 10, 8)).write(path)
+    cut(source, index={"time": 3}, box=(2, 3, 10, 8)).write(path)
     expected = opened(source).isel(time=3, lat=slice(*LONE["lat"]), lon=slice(*LONE["lon"]))
     xarray.testing.assert_identical(opened(path).air, expected.air)
 
@@ -196,7 +197,7 @@ def test_arrays_of_real_swaths_equal_xarray(source: Path, tmp_path: Path) -> Non
         path = tmp_path / f"{number}.nc"
         height = whole[name].shape[-2]
         box = (3, height // 2, 17, 9)
-        swathe.cut(source, array=name, box=box).write(path)
+        cut(source, array=name, box=box).write(path)
         expected = whole[name][..., height // 2 : height // 2 + 9, 3:20]
         part = opened(path)[name]
         np.testing.assert_array_equal(part.values, expected.values)
@@ -214,7 +215,7 @@ def test_netcdf_classic_stays_classic(tmp_path: Path) -> None:
     dataset = xarray.Dataset({"v": (("t", "y", "x"), values, {"units": "m", "_FillValue": 7})})
     dataset = dataset.assign_coords(x=np.arange(5.0))
     dataset.to_netcdf(source, format="NETCDF3_CLASSIC", engine="netcdf4", unlimited_dims=["t"])
-    swathe.cut(source, array="v", box=(1, 1, 3, 2)).write(path)
+    cut(source, array="v", box=(1, 1, 3, 2)).write(path)
     assert path.read_bytes()[:4] == b"CDF\x02"
     xarray.testing.assert_identical(opened(path).v, opened(source).v[:, 1:3, 1:4])
 
@@ -227,9 +228,9 @@ def test_geotiff_keeps_place_and_bands(name: str, tmp_path: Path) -> None:
     from rasterio.windows import Window
 
     source, path = FORMATS / name, tmp_path / "cut.tif"
-    file = swathe.open(source)
+    file: Any = swathe.open(source)
     x0, y0, width, height = (1, 2, 3, 4) if name == "rotated.tif" else (20, 30, 50, 40)
-    swathe.cut(source, array=next(iter(file)), box=(x0, y0, width, height)).write(path)
+    cut(source, array=next(iter(file)), box=(x0, y0, width, height)).write(path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with rasterio.open(source) as whole, rasterio.open(path) as part:
@@ -247,7 +248,7 @@ def test_a_missing_library_is_named(
 ) -> None:
     import sys
 
-    cutout = swathe.cut(packed, array="t2", box=(0, 0, 2, 2))
+    cutout = cut(packed, array="t2", box=(0, 0, 2, 2))
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(OptionError, match=r"swathe\[hdf\]"):
         cutout.write(tmp_path / "cut.nc")

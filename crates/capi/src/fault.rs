@@ -153,7 +153,7 @@ mod tests {
         let beside = RegionError::NoOverlap { region, shape: vec![1] };
         let wrong = RegionError::Empty { axis: 0, start: 0, stop: 0 };
         let error =
-            |source| EngineError::Region { url: url(), part: swathe_engine::Part::Hdu(0), source };
+            |source| EngineError::Region { url: url(), part: swathe_engine::Part::hdu(0), source };
         assert_eq!(Fault::from(error(beside)).errno, libc::EDOM);
         assert_eq!(Fault::from(error(wrong)).errno, libc::EINVAL);
     }

@@ -159,7 +159,7 @@ fn from_rows(
     segments.sort_unstable_by_key(|segment: &Range<u64>| segment.start);
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.first));
     let mut active: Vec<Sweep> = Vec::new();
-    let what = || template.what();
+    let what = || template.part.what();
     let plan = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
     work.stages.note_plan(plan.note());
     let mut reading = std::mem::take(&mut work.reading);
@@ -278,7 +278,7 @@ fn from_tiles(
         .map(|&index| entries[index].offset..entries[index].offset + entries[index].len)
         .collect();
     let mut next = 0;
-    let what = || template.pieces();
+    let what = || template.part.pieces();
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
     work.stages.note_plan(plan.note());

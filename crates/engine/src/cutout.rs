@@ -148,7 +148,7 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
     match template.content_len {
         Some(end) if stop > end => Err(EngineError::Truncated {
             url: template.url.clone(),
-            what: template.what(),
+            what: template.part.what(),
             end,
             start,
             stop,

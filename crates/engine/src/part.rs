@@ -3,33 +3,57 @@
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-/// An array of an object.
+/// An array of an object. As large as a pointer: errors carry it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub struct Part(Arc<Name>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Name {
     /// An HDU, from 0.
     Hdu(usize),
-    /// An array of a chunk index.
-    Array {
-        /// Its number in the index, from 0.
-        number: usize,
-        /// Its path.
-        path: Arc<str>,
-    },
+    /// An array of a chunk index: its number in it, from 0, and its path.
+    Array(usize, Box<str>),
 }
 
 impl Part {
+    /// An HDU, from 0.
+    pub fn hdu(number: usize) -> Part {
+        Part(Arc::new(Name::Hdu(number)))
+    }
+
+    /// An array of a chunk index, by its number in it, from 0, and its path.
+    pub fn array(number: usize, path: &str) -> Part {
+        Part(Arc::new(Name::Array(number, path.into())))
+    }
+
     /// Its number among those of its object.
     pub fn number(&self) -> usize {
-        match self {
-            Part::Hdu(number) | Part::Array { number, .. } => *number,
+        match &*self.0 {
+            Name::Hdu(number) | Name::Array(number, _) => *number,
         }
     }
 
-    /// What its pieces are called.
+    /// It with all its pixels, in messages.
+    pub(crate) fn what(&self) -> String {
+        match &*self.0 {
+            Name::Hdu(hdu) => format!("the image in HDU {hdu}"),
+            Name::Array(..) => format!("the {self}"),
+        }
+    }
+
+    /// All its tiles or chunks, in messages.
+    pub(crate) fn pieces(&self) -> String {
+        match &*self.0 {
+            Name::Hdu(hdu) => format!("the tiles of HDU {hdu}"),
+            Name::Array(..) => format!("the chunks of {self}"),
+        }
+    }
+
+    /// The name of one of them.
     pub(crate) fn piece(&self) -> &'static str {
-        match self {
-            Part::Hdu(_) => "tile",
-            Part::Array { .. } => "chunk",
+        match &*self.0 {
+            Name::Hdu(_) => "tile",
+            Name::Array(..) => "chunk",
         }
     }
 }
@@ -37,9 +61,9 @@ impl Part {
 /// As messages name it.
 impl Display for Part {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Part::Hdu(number) => write!(f, "HDU {number}"),
-            Part::Array { path, .. } => write!(f, "array {path}"),
+        match &*self.0 {
+            Name::Hdu(number) => write!(f, "HDU {number}"),
+            Name::Array(_, path) => write!(f, "array {path}"),
         }
     }
 }

@@ -51,10 +51,12 @@ fn cut_region(
     let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
     work.reading.sharing.objective = objective;
     work.stages.about(about.clone());
+    work.reclaim_buffers();
     assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
         result = Some(cutout);
         Ok(())
     })?;
+    work.leave_buffers();
     if object.is_unverified() {
         work.stages.enter(Stage::Read);
     } else {

@@ -110,22 +110,6 @@ impl Template {
         }
     }
 
-    /// The image or array, in messages.
-    pub(crate) fn what(&self) -> String {
-        match &self.part {
-            Part::Hdu(hdu) => format!("the image in HDU {hdu}"),
-            part => format!("the {part}"),
-        }
-    }
-
-    /// Its tiles or chunks, in messages.
-    pub(crate) fn pieces(&self) -> String {
-        match &self.part {
-            Part::Hdu(hdu) => format!("the tiles of HDU {hdu}"),
-            part => format!("the chunks of {part}"),
-        }
-    }
-
     pub(crate) fn region_error(&self, source: swathe_array::RegionError) -> EngineError {
         EngineError::Region { url: self.url.clone(), part: self.part.clone(), source }
     }

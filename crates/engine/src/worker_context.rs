@@ -107,6 +107,19 @@ impl SpareBuffers {
     }
 }
 
+/// Buffers of single cuts that ended, for reuse: for chunks their pages would be cleared each time,
+/// with a lock of the whole process. One for each core is enough.
+static DECODE_BUFFERS: Mutex<Vec<DecodeBuffers>> = Mutex::new(Vec::new());
+const MOST_DECODE_BUFFERS: usize = 8;
+
+/// What reading and decoding of a tile need.
+#[derive(Default)]
+struct DecodeBuffers {
+    window: Vec<u8>,
+    tile: Vec<u8>,
+    codec: Scratch,
+}
+
 /// The events of a region's cut.
 #[derive(Default)]
 pub(crate) struct CutEvents {
@@ -143,6 +156,26 @@ impl WorkerContext {
             spare: SpareBuffers::default(),
             tile: Vec::new(),
             codec: Scratch::default(),
+        }
+    }
+
+    /// Take the buffers of a single cut that ended.
+    pub(crate) fn reclaim_buffers(&mut self) {
+        let buffers = DECODE_BUFFERS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let DecodeBuffers { window, tile, codec } = buffers.unwrap_or_default();
+        (self.reading.scratch, self.tile, self.codec) = (window, tile, codec);
+    }
+
+    /// Leave its buffers for another one, if they are not large.
+    pub(crate) fn leave_buffers(&mut self) {
+        let window = std::mem::take(&mut self.reading.scratch);
+        let (tile, codec) = (std::mem::take(&mut self.tile), std::mem::take(&mut self.codec));
+        if window.capacity() > SPARE_BYTES || tile.capacity() > SPARE_BYTES {
+            return;
+        }
+        let mut all = DECODE_BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_DECODE_BUFFERS {
+            all.push(DecodeBuffers { window, tile, codec });
         }
     }
 

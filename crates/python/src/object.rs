@@ -139,7 +139,7 @@ impl Object {
         let objective = parse_objective(py, objective)?;
         let url = self.inner.url().to_string();
         let region = Region::new(start, stop).map_err(|source| {
-            to_python(py, &EngineError::Region { url, part: Part::Hdu(hdu), source })
+            to_python(py, &EngineError::Region { url, part: Part::hdu(hdu), source })
         })?;
         let object = self.inner.clone();
         let cancel = Cancel::default();
@@ -212,7 +212,7 @@ impl Object {
     ) -> PyResult<Pixels> {
         let (mode, objective) = (parse_mode(py, mode)?, parse_objective(py, objective)?);
         let region = Region::new(start, stop).map_err(|source| {
-            let part = Part::Array { number: 0, path: path.as_str().into() };
+            let part = Part::array(0, &path);
             to_python(py, &EngineError::Region { url: self.inner.url().into(), part, source })
         })?;
         let (object, cancel) = (self.inner.clone(), Cancel::default());

@@ -17,7 +17,8 @@ impl Healpix {
     /// The cell of a place in degrees; the longitude lies in [0, 360).
     pub(crate) fn cell(self, latitude: f64, longitude: f64) -> usize {
         let (base, x, y) = self.place(latitude.to_radians(), longitude.to_radians());
-        let cell = if self.is_nested { self.nested(base, x, y) } else { self.ring(base, x, y) };
+        let cell =
+            if self.is_nested { self.nest_number(base, x, y) } else { self.ring(base, x, y) };
         cell as usize
     }
 
@@ -52,7 +53,7 @@ impl Healpix {
         }
     }
 
-    fn nested(self, base: i64, x: i64, y: i64) -> i64 {
+    fn nest_number(self, base: i64, x: i64, y: i64) -> i64 {
         base * self.nside * self.nside + spread(x) + 2 * spread(y)
     }
 

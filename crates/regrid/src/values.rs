@@ -21,10 +21,10 @@ impl Values {
         &mut self,
         values: impl Iterator<Item = (usize, f64)>,
     ) -> Result<(), RegridError> {
-        let known = self.values.len();
+        let count = self.values.len();
         let result = self.learn_each(values);
         if result.is_err() {
-            for value in self.values.drain(known..) {
+            for value in self.values.drain(count..) {
                 self.numbers.remove(&value);
             }
         }

@@ -104,6 +104,12 @@ class ArrayTree:
             for path, attributes in self._groups.items()
         }
 
+    def planes(self) -> list[ArrayDescription]:
+        """Return the arrays with two axes or more that are no coordinates of others."""
+        planes = [each for each in self.arrays.values() if len(each.shape) > 1]
+        coordinates = {other.path for each in planes for other in self.coordinates(each).values()}
+        return [each for each in planes if each.path not in coordinates]
+
     def coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         """Return the coordinates of an array, by name (CF conventions, sections 5 and 5.7).
 

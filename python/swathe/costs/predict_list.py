@@ -102,7 +102,7 @@ def predict(
         NoSuchStoreError: If there is no such store.
         OptionError: If cutouts are not made in this format.
     """
-    from swathe.files.file import sky_of
+    from swathe.files.file import arrays_of, sky_of
     from swathe.files.targets.pieces import read_pieces, whole_objects
     from swathe.files.targets.target_list import choices_of, read_targets
 
@@ -131,6 +131,7 @@ def predict(
 
         def read(piece: TablePiece) -> RowTable:
             options: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
+            options["tree_of"] = arrays_of
             return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **options)
 
         parts = []

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.core.errors import OutputError, TargetsError
+from swathe.core.errors import OptionError, OutputError, TargetsError
 from swathe.core.outputs import refuse_if_sources, remove_part_files
 from swathe.cutting.earlier_rows import EarlierRows, earlier_rows_path
 from swathe.cutting.earlier_run import (
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.row_table import DictColumn, RowTable
     from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
@@ -109,7 +110,12 @@ class GivenList:
             counts = self.counts or dict.fromkeys(mixture.counts, 0)
             self.counts = {store: counts[store] + mixture.counts[store] for store in counts}
         else:
-            rows = read_targets(piece.table, sky_of, choices=self.choices, names=names, **common)
+            common |= {
+                "choices": self.choices,
+                "names": names,
+                "tree_of": partial(_arrays_for, result_options),
+            }
+            rows = read_targets(piece.table, sky_of, **common)
         return of_bands(rows, result_options.bands) if result_options.bands else rows
 
     def sources(self, rows: RowTable) -> list[str]:
@@ -309,6 +315,23 @@ class ListRun:
         files = source.few().values
         self._rereads += int(self._files_read.contains(files).sum())
         self._files_read.add(files)
+
+
+def _arrays_for(result_options: ResultOptions, file: str) -> ArrayTree | None:
+    """Return the arrays of a file.
+
+    Raises:
+        OptionError: If it has arrays, and the results are not made of them.
+    """
+    from swathe.files.file import arrays_of
+
+    tree = arrays_of(file)
+    if tree is not None and (result_options.is_combined or result_options.format != "npy"):
+        raise OptionError(
+            f"{file}: expected the operation cut and the format npy for arrays, "
+            f"found {result_options.operation} as {result_options.format}"
+        )
+    return tree
 
 
 def _earlier_of(

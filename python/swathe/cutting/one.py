@@ -56,7 +56,7 @@ def cut(
     index: Mapping[str, int | slice] | None = None,
     with_quality: bool = False,
     objective: Objective = "auto",
-) -> Cutout | ArrayCutout:
+) -> Cutout | Any:
     """Cut one region out of an image of FITS, or out of an array of another format.
 
     The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.

@@ -296,10 +296,10 @@ def cut_region(
             coords[name] = variable
     for owner in [array, *array.coords.values()]:
         for name in _names_in(owner.attrs, with_quality):
-            other = near(file, owner.path, name)
-            if other is None or name in coords or name in others or other.is_refused:
+            by_name = near(file, owner.path, name)
+            if by_name is None or name in coords or name in others or by_name.is_refused:
                 continue
-            if (variable := beside(other)) is not None:
+            if (variable := beside(by_name)) is not None:
                 others[name] = variable
     attrs: dict[str, Any] = {}
     parts = array.path.split("/")[:-1]

@@ -97,17 +97,13 @@ class ArrayFile(OpenObject):
         """
         if path is not None:
             return self[path]
-        planes = [each for each in self.tree.arrays.values() if len(each.shape) > 1]
-        coordinates = {
-            other.path for each in planes for other in self.tree.coordinates(each).values()
-        }
-        rest = [each for each in planes if each.path not in coordinates]
-        if len(rest) != 1:
+        planes = self.tree.planes()
+        if len(planes) != 1:
             raise NoSuchArrayError(
-                f"{self.url}: expected one array with two axes or more, found {len(rest)}: "
+                f"{self.url}: expected one array with two axes or more, found {len(planes)}: "
                 f"give array=; {self._paths()}"
             )
-        return Array(self, rest[0])
+        return Array(self, planes[0])
 
     def _paths(self) -> str:
         paths = list(self.tree.arrays)

@@ -298,6 +298,16 @@ def _state(name: str) -> tuple[int, ...] | None:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
+def arrays_of(file: str) -> ArrayTree | None:
+    """Return the arrays of a file, and keep its chunk index for cuts; `None` for FITS.
+
+    Raises:
+        SwatheError: If it cannot be read, or its reader rejects it.
+    """
+    source = open_any(file)
+    return source.tree if isinstance(source, ArrayFile) else None
+
+
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
     """Return the sky mapping of an image."""
     return open_from_cache(file).image(hdu).sky

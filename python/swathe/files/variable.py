@@ -77,6 +77,18 @@ class VariableSet(Protocol):
         """Return the global attributes with a line for the cut."""
 
 
+class ArrayElements(Protocol):
+    """Elements and attributes: a `Variable`, or an `Array` of a file."""
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """Return the elements as stored."""
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Return the attributes."""
+
+
 def number_of(value: Any) -> Any:
     """Return an attribute of one number as that number."""
     import numpy as np
@@ -85,12 +97,33 @@ def number_of(value: Any) -> Any:
     return array.ravel()[0] if array.size == 1 else value
 
 
-def physical_values(variable: Variable, fill: Any = None) -> NDArray[Any]:
-    """Return physical values by the CF conventions (2.5.1, 8.1), NaN where there is none.
+def physical_values(variable: ArrayElements, fill: Any = None) -> NDArray[Any]:
+    """Return physical values by the CF conventions, NaN where there is none.
+
+    Integers of which all have a value, without a scale or offset, keep their type.
+
+    Args:
+        variable: as for `masked_values`.
+        fill: as for `masked_values`.
+    """
+    import numpy as np
+
+    values = masked_values(variable, fill)
+    if values.mask is np.ma.nomask or not values.mask.any():
+        return values.data
+    floats = values.data
+    if floats.dtype.kind != "f":
+        floats = floats.astype(_float_type(floats.dtype, None, None))
+    floats[values.mask] = np.nan
+    return floats
+
+
+def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArray[Any, Any]:
+    """Return physical values by the CF conventions (2.5.1, 8.1), masked where there is none.
 
     Elements equal to `_FillValue`, to one of `missing_value`, or outside the valid range have no
-    value. The others are `element * scale_factor + add_offset`. Integers without any of these
-    keep their type.
+    value. The others are `element * scale_factor + add_offset`; integers without these keep their
+    type.
 
     Args:
         variable: packed elements; its attribute `_Unsigned` says that integers have no sign.
@@ -101,21 +134,22 @@ def physical_values(variable: Variable, fill: Any = None) -> NDArray[Any]:
     attrs, data = variable.attrs, variable.data
     data = data.astype(data.dtype.newbyteorder("="), copy=True)
     if data.dtype.kind not in "iuf":
-        return data
+        return np.ma.MaskedArray(data)
     is_unsigned = {"true": True, "false": False}.get(str(attrs.get("_Unsigned", "")).lower())
     if is_unsigned is not None and data.dtype.kind == ("i" if is_unsigned else "u"):
         data = data.view(f"{'u' if is_unsigned else 'i'}{data.dtype.itemsize}")
     mask = _no_value(data, attrs, fill)
     scale, offset = (number_of(attrs[name]) if name in attrs else None for name in SCALING)
-    if scale is None and offset is None and not mask.any():
-        return data
-    values = data.astype(_float_type(data.dtype, scale, offset))
+    values = data
+    if scale is not None or offset is not None:
+        values = data.astype(_float_type(data.dtype, scale, offset))
+    elif mask.any() and data.dtype.kind == "f":
+        values = data.astype(_float_type(data.dtype, None, None))
     if scale is not None:
         values *= scale
     if offset is not None:
         values += offset
-    values[mask] = np.nan
-    return values
+    return np.ma.MaskedArray(values, mask)
 
 
 def _no_value(data: NDArray[Any], attrs: dict[str, Any], fill: Any) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
-from swathe.files.formats import digest_of, read_cutout
+from swathe.files.formats import digest_of, is_npy, npy_content, read_cutout
 from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.combination import align_cutout, combine, without_images
@@ -232,6 +232,9 @@ class Converter:
         cut = self.files.cut(outcome.row)
         name = self.files.output_name / self.files.paths[outcome.row]
         try:
+            if is_npy(cut):
+                # What the engine cut from an array, not from FITS.
+                return self.files.put(outcome, npy_content(cut, name.suffix))
             return self.files.put(
                 outcome, self.result_options.converting.convert(read_cutout(cut), name)
             )

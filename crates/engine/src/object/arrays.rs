@@ -109,7 +109,7 @@ impl Object {
             url: self.url().to_string(),
             name: self.display_name().to_string(),
             version: self.version(),
-            part: Part::Array { number, path: array.path.clone() },
+            part: Part::array(number, &array.path),
             layout,
             plane: array.plane,
             content_len: self.content.len(),

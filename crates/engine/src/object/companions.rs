@@ -41,7 +41,7 @@ impl Object {
             url: self.url().to_string(),
             name: self.display_name().to_string(),
             version: self.version(),
-            part: Part::Hdu(hdu.index),
+            part: Part::hdu(hdu.index),
             layout: image.layout.clone(),
             plane: [0, 1],
             content_len: self.content.len(),
@@ -53,7 +53,7 @@ impl Object {
         if hdu.data_len > COMPANION_LIMIT {
             return Err(EngineError::TooLarge {
                 url: self.url().to_string(),
-                part: Part::Hdu(hdu.index),
+                part: Part::hdu(hdu.index),
                 region: Region::of_shape(&[hdu.data_len]),
                 bytes: hdu.data_len,
                 limit: COMPANION_LIMIT,

@@ -132,7 +132,7 @@ def cut(
         ),
     ] = None,
     with_quality: Annotated[
-        bool, typer.Option("--with-quality", help="With the quality planes of the array.")
+        bool, typer.Option("--with-quality", help="Quality planes of the array, too.")
     ] = False,
     mode: Mode = "trim",
     fill: Fill = None,

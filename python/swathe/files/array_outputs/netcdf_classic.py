@@ -27,7 +27,7 @@ def fits_classic(cutout: VariableSet) -> bool:
 
 def write_classic(cutout: VariableSet, file: BinaryIO) -> None:
     """Write a cut, of which `fits_classic` is true, as NetCDF classic."""
-    from scipy.io import netcdf_file
+    from scipy.io import netcdf_file  # type: ignore[import-untyped]
 
     content = BytesIO()
     with netcdf_file(content, "w", version=2) as output:

@@ -179,7 +179,16 @@ def _by_key(table: Table) -> dict[str, Any]:
             )
         if key not in columns:
             columns[key], names[key] = table[name], name
+    if "array" in columns:
+        if "hdu" in columns:
+            raise TargetsError("the targets: expected a column 'hdu' or 'array', found both")
+        columns["hdu"] = [_absolute(path) for path in texts(columns.pop("array"))]
     return columns
+
+
+def _absolute(path: str) -> str:
+    """Return the path of an array from `/`; an empty text stays so."""
+    return path if not path or path.startswith("/") else f"/{path}"
 
 
 def _fill_file(column: Any, file: str, count: int) -> list[str]:

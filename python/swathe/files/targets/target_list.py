@@ -1,6 +1,7 @@
 """Read lists of targets: regions of files.
 
-A list is a table with a column `file` and one of these sets; `id` and `hdu` are optional:
+A list is a table with a column `file` and one of these sets; `id` and `hdu` (or `array`) are
+optional:
 
 - `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as in `Cutout2D`;
 - `x0`, `y0`, `width`, `height`: zero-based lower-left pixel and size;
@@ -26,6 +27,7 @@ from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.core.sky import SkyMapping, coordinates
+from swathe.files.targets.arrays import with_arrays
 from swathe.files.targets.cells import InvalidCell, float_column, is_missing, text_of, texts
 from swathe.files.targets.columns import (
     BOX,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe._swathe import HduKey
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.box import Box
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
@@ -73,6 +76,7 @@ def read_targets(
     is_combined: bool = False,
     first: int = 0,
     names: Callable[[list[str]], list[str]] = unique_names,
+    tree_of: Callable[[str], ArrayTree | None] | None = None,
 ) -> RowTable:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
@@ -81,7 +85,8 @@ def read_targets(
     `choices` have values for columns that the list lacks. With `is_combined`, results are made from
     several targets, which must be sky positions; then the table has their groups and bands. For a
     piece of a list, `first` is the number of its first target, and `names` returns the names of
-    results from ids.
+    results from ids. `tree_of` returns the arrays of a file that is not FITS, and keeps its chunk
+    index; without it no such file is opened.
 
     Raises:
         TargetsError: If the table cannot be read or lacks columns.
@@ -109,6 +114,8 @@ def read_targets(
         )
     rows = _rows_of(columns, len(table), _file_name(store, folder, choices.file), first, wrong)
     rows.name, rows.planes = names(rows.id), DictColumn.same(planes, len(rows))
+    if tree_of is not None:
+        rows = with_arrays(rows, columns, tree_of)
     if is_combined:
         groups = texts(columns["group"]) if "group" in columns else [""] * len(rows)
         rows.group = DictColumn.of(groups)

@@ -14,6 +14,7 @@ import numpy as np
 from swathe.core.errors import FormatError, NoSuchArrayError, RegionError
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
+from swathe.files.variable import masked_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,34 +64,11 @@ def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
             raise FormatError(f"{path}: expected a file of arrays with coordinates, found FITS")
         variable = file.array(array)
         latitude, longitude = (
-            _placed(physical(other), variable, other)
+            _on_axes_of(masked_values(other), variable, other)
             for other in (_coordinate(file, variable, kind) for kind in NAMES)
         )
         fields = {name: _field(file, variable, name) for name in names}
-        return Granule(physical(variable), latitude, longitude, fields, variable.attrs)
-
-
-def physical(array: Array) -> np.ma.MaskedArray[Any, Any]:
-    """Read an array without its fill, scaled if it has a scale or an offset.
-
-    Integers without a scale stay integers.
-    """
-    stored, attrs = array.data, array.attrs
-    stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
-    mask = np.zeros(stored.shape, bool)
-    for name in ("_FillValue", "missing_value"):
-        for fill in np.atleast_1d(attrs.get(name, [])):
-            mask |= stored == fill
-    low, high = attrs.get("valid_range", (None, None))
-    low, high = attrs.get("valid_min", low), attrs.get("valid_max", high)
-    if low is not None:
-        mask |= stored < low
-    if high is not None:
-        mask |= stored > high
-    if "scale_factor" in attrs or "add_offset" in attrs:
-        scale, offset = attrs.get("scale_factor", 1.0), attrs.get("add_offset", 0.0)
-        stored = stored * np.float64(np.ravel(scale)[0]) + np.float64(np.ravel(offset)[0])
-    return np.ma.MaskedArray(stored, mask)
+        return Granule(masked_values(variable), latitude, longitude, fields, variable.attrs)
 
 
 def _field(file: ArrayFile, variable: Array, name: str) -> Any:
@@ -98,9 +76,9 @@ def _field(file: ArrayFile, variable: Array, name: str) -> Any:
     other = _near(file, variable, name)
     if other is None:
         raise NoSuchArrayError(f"{file.url}: expected an array {name!r:.60} for where, found none")
-    values = physical(other)
+    values = masked_values(other)
     data = values.filled(np.nan) if values.dtype.kind == "f" else values.data
-    return _placed(data, variable, other)
+    return _on_axes_of(data, variable, other)
 
 
 def _coordinate(file: ArrayFile, variable: Array, kind: str) -> Array:
@@ -139,7 +117,7 @@ def _near(file: ArrayFile, variable: Array, name: str) -> Array | None:
     return file[paths[0]] if len(paths) == 1 else None
 
 
-def _placed(values: Any, variable: Array, array: Array) -> Any:
+def _on_axes_of(values: Any, variable: Array, array: Array) -> Any:
     """Return values whose axes stand where the variable has the axes of the same names."""
     if array.dims and variable.dims and set(array.dims) <= set(variable.dims):
         at = [variable.dims.index(name) for name in array.dims]

@@ -86,8 +86,11 @@ class GridResult:
     def _attributes_of(self, name: str) -> dict[str, Any]:
         if name in COUNTS:
             return {"long_name": f"number of {'valid ' if name == 'count' else ''}pixels"}
-        named = {key: value for key, value in self.attrs.items() if key != "where"}
-        return {**named, "cell_methods": f"area: {'standard_deviation' if name == 'std' else name}"}
+        attributes = {key: value for key, value in self.attrs.items() if key != "where"}
+        return {
+            **attributes,
+            "cell_methods": f"area: {'standard_deviation' if name == 'std' else name}",
+        }
 
     def to_xarray(self) -> Any:
         """Return an `xarray.Dataset`.

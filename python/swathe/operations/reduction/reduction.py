@@ -180,12 +180,12 @@ def reduce(
             mask = condition.mask({name: np.asarray(fields[name]) for name in names})
         reduction.add(granule.data, granule.latitude, granule.longitude, mask)
         attrs = attrs or dict(getattr(granule, "attrs", {}))
-    named: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         name: attrs[name] for name in ("units", "long_name", "standard_name") if name in attrs
     }
     if where is not None:
-        named["where"] = where
-    return reduction.result(named)
+        attributes["where"] = where
+    return reduction.result(attributes)
 
 
 def _each(sources: Any) -> Iterator[Any]:
@@ -208,8 +208,8 @@ def _floats(values: Any) -> NDArray[np.float64]:
 
 def _valid(data: Any, where: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
     """Return where values are neither masked nor left out; `None` if all are taken."""
-    masked = np.ma.getmask(data)
-    valid = None if masked is np.ma.nomask else ~np.ma.getmaskarray(data)
+    mask = np.ma.getmask(data)
+    valid = None if mask is np.ma.nomask else ~np.ma.getmaskarray(data)
     if where is None:
         return valid
     shape = np.shape(data)

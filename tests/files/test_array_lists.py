@@ -1,0 +1,86 @@
+"""Lists of targets of arrays: paths, axes named by columns, and files that are rejected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swathe
+from swathe.core.errors import TargetsError
+
+h5py = pytest.importorskip("h5py")
+VALUES = np.arange(4 * 60 * 80, dtype="f4").reshape(4, 60, 80)
+
+
+def write_array(path: Path) -> str:
+    with h5py.File(path, "w") as file:
+        array = file.create_dataset(
+            "/s/lst", data=VALUES, chunks=(1, 20, 20), compression="gzip", shuffle=True
+        )
+        for axis, name in enumerate(("time", "y", "x")):
+            scale = file.create_dataset(name, data=np.arange(VALUES.shape[axis]))
+            scale.make_scale(name)
+            array.dims[axis].attach_scale(scale)
+    return str(path)
+
+
+def targets(*files: str, **columns: Any) -> dict[str, Any]:
+    box = {"x0": 5, "y0": 6, "width": 10, "height": 7, "array": "s/lst"}
+    return (
+        {"file": list(files)} | {name: [each] * len(files) for name, each in box.items()} | columns
+    )
+
+
+@pytest.mark.parametrize(("time", "planes"), [("2", slice(2, 3)), ("1:3", slice(1, 3)), ("", ...)])
+def test_columns_named_like_axes_choose_their_ranges(
+    tmp_path: Path, time: str, planes: Any
+) -> None:
+    given = targets(write_array(tmp_path / "a.h5"), time=[time])
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok"]
+    cut = np.load(tmp_path / "out" / manifest["path"][0])
+    assert np.array_equal(cut, VALUES[planes, 6:13, 5:15])
+    assert swathe.predict(given, format="npy").median_s > 0
+
+
+def test_axes_of_the_only_array_need_no_path(tmp_path: Path) -> None:
+    given = targets(write_array(tmp_path / "a.h5"), time=["2"])
+    del given["array"]
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert manifest["status"][0] == "ok"
+    cut = np.load(tmp_path / "out" / manifest["path"][0])
+    assert np.array_equal(cut, VALUES[2:3, 6:13, 5:15])
+
+
+def test_rejected_file_and_bad_range_are_faults_of_their_rows(tmp_path: Path) -> None:
+    good, bad = write_array(tmp_path / "a.h5"), tmp_path / "b.h5"
+    bad.write_bytes(b"\x89HDF\r\n\x1a\n" + b"x" * 99)
+    given = targets(good, str(bad), good, good, time=["2", "2", "7", "later"])
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok", "error", "error", "error"]
+    reasons = list(manifest["reason"])
+    assert "expected a valid HDF5 file" in reasons[1]
+    assert "time: expected a range within 0:4, found 7" in reasons[2]
+    assert "time: expected an index or first:last" in reasons[3]
+
+
+def test_rows_with_different_ranges_are_refused(tmp_path: Path) -> None:
+    file = write_array(tmp_path / "a.h5")
+    with pytest.raises(TargetsError, match="same ranges of axes in all rows, found 2"):
+        swathe.cut_many(targets(file, file, time=["1", "2"]), tmp_path / "out", format="npy")
+
+
+@pytest.mark.parametrize("name", ["png", "fits"])
+def test_other_format_of_an_array_is_an_error_of_its_row(tmp_path: Path, name: str) -> None:
+    given = targets(write_array(tmp_path / "a.h5"))
+    manifest = swathe.cut_many(given, tmp_path / "out", format=name, progress=False)
+    assert f"the format npy for arrays, found cut as {name}" in manifest["reason"][0]
+
+
+def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:
+    given = targets(write_array(tmp_path / "a.h5"), hdu=["1"])
+    with pytest.raises(TargetsError, match="'hdu' or 'array', found both"):
+        swathe.cut_many(given, tmp_path / "out")
