@@ -167,6 +167,19 @@ def test_geolocation_in_another_group_of_the_swath() -> None:
     expect_smallest(array, box, inside(latitude.data, longitude.data, box))
 
 
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("swath/ascat_20211220_231800_metopb_48038_eps_o_250_3202_ovw.l2.nc4", "wind_speed"),
+        ("formats/MOD14.hdf4", "FP_T21"),
+    ],
+)
+def test_empty_arrays_raise(name: str, path: str) -> None:
+    with pytest.raises(RegionError, match="expected"):
+        region_of_bounds(array_of(DATA / name, path), (-180, -90, 180, 90))
+
+
 def grid(path: Path, longitude: Any, latitude: Any, **attrs: Any) -> Any:
     """Return an array (time, lat, lon) of a NetCDF file."""
     dataset = xarray.Dataset(

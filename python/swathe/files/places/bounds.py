@@ -87,4 +87,6 @@ class Bounds:
         self, latitude: NDArray[np.float64], longitude: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
         """Return a mask of the places in the box."""
-        return self.has_latitude(latitude) & self.has_longitude(longitude)
+        mask = self.has_latitude(latitude)
+        mask[mask] = self.has_longitude(longitude[mask])
+        return mask

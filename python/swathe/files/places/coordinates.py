@@ -81,7 +81,7 @@ def scopes_of(array: Array) -> Iterator[list[Array]]:
     """
     yield list(array.coords.values())
     group = array.path
-    while group != "/":
+    while group not in ("/", ""):
         group = posixpath.dirname(group)
         start = group if group.endswith("/") else f"{group}/"
         yield [each for each in array.others if each.path.startswith(start)]
