@@ -121,6 +121,11 @@ class Array:
         return {name: Array(self._file, each) for name, each in others.items()}
 
     @property
+    def others(self) -> list[Array]:
+        """Return all arrays of its file, itself among them."""
+        return [Array(self._file, each) for each in self._file.tree.arrays.values()]
+
+    @property
     def problem(self) -> str | None:
         """Return why it is read by the library of the format, or not at all; else `None`."""
         why = self._description.storage.get("why")

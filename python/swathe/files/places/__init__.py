@@ -1,0 +1,1 @@
+"""Find regions of arrays by place and time."""

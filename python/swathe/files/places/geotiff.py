@@ -1,0 +1,150 @@
+"""Regions of GeoTIFF images by their tags.
+
+References:
+    OGC GeoTIFF Standard 1.1 (19-008r4), 7.1.2 (raster space), 7.4 (tie points, transformation).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import FormatError, OptionError, RegionError
+from swathe.files.array_region import plane_axes
+from swathe.files.places.coordinates import check_size, index_box
+from swathe.files.places.grid import axis_ranges, check_axis
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from swathe.files.array import Array
+    from swathe.files.places.bounds import Bounds
+
+MODEL = "GTModelTypeGeoKey"
+PROJECTION = "ProjectedCSTypeGeoKey"
+PROJECTED_MODEL, GEOGRAPHIC_MODEL = 1, 2
+DEGREES = 9102
+POINT_RASTER = 2
+GREENWICH = 8901
+USER_CODE = 32767
+
+
+def has_place(array: Array) -> bool:
+    """Check whether an array has tags that place its pixels."""
+    return "ModelTransformation" in array.attrs or "ModelTiepoint" in array.attrs
+
+
+def raster_ranges(array: Array, bounds: Bounds) -> list[dict[int, tuple[int, int]]]:
+    """Return the parts of an image whose pixel centres lie in bounds, by number of the axis.
+
+    Images whose rows run along parallels are grids. Of others it is the smallest box of indices
+    that has all pixels in the bounds.
+
+    Raises:
+        FormatError: If the tags are damaged.
+        LimitError: If the image is not a grid and too large.
+        OptionError: If it has a projection, and pyproj is not installed.
+        RegionError: If its place is not in degrees.
+    """
+    import numpy as np
+
+    what = f"{array.url}, array {array.path}"
+    matrix = pixel_transform(array)
+    to_degrees = _degrees(array)
+    y, x = plane_axes(array)
+    height, width = array.shape[y], array.shape[x]
+    if to_degrees is None and not matrix[0, 1] and not matrix[1, 0]:
+        east = matrix[0, 0] * np.arange(width) + matrix[0, 2]
+        north = matrix[1, 1] * np.arange(height) + matrix[1, 2]
+        check_axis(f"{what}, longitude", east, is_cyclic=True)
+        check_axis(f"{what}, latitude", north, is_cyclic=False)
+        rows, columns = axis_ranges(north, east, bounds)
+        return [{y: row, x: column} for row in rows for column in columns]
+    check_size(what, (height, width))
+
+    def mask_of(start: int, stop: int) -> NDArray[np.bool_]:
+        row, column = np.mgrid[start:stop, :width]
+        east = matrix[0, 0] * column + matrix[0, 1] * row + matrix[0, 2]
+        north = matrix[1, 0] * column + matrix[1, 1] * row + matrix[1, 2]
+        if to_degrees is not None:
+            east, north = (np.asarray(each) for each in to_degrees.transform(east, north))
+        return bounds.has(north, east)
+
+    ends = index_box((height, width), mask_of)
+    return [] if ends is None else [dict(zip((y, x), ends, strict=True))]
+
+
+def pixel_transform(array: Array) -> NDArray[np.float64]:
+    """Return the matrix from `(column, row, 1)` of a pixel to `(x, y)` of its centre.
+
+    Raises:
+        FormatError: If the tags are damaged.
+    """
+    import numpy as np
+
+    attrs = array.attrs
+    if "ModelTransformation" in attrs:
+        whole = _numbers(array, "ModelTransformation", 16)[:16].reshape(4, 4)
+        matrix = whole[:2][:, [0, 1, 3]]
+    else:
+        column, row, _, x, y, _ = _numbers(array, "ModelTiepoint", 6)[:6]
+        if "ModelPixelScale" not in attrs:
+            raise FormatError(
+                f"{array.url}, array {array.path}: expected ModelPixelScale or "
+                "ModelTransformation, found tie points only"
+            )
+        width, height = _numbers(array, "ModelPixelScale", 2)[:2]
+        matrix = np.array([[width, 0, x - column * width], [0, -height, y + row * height]])
+    if not matrix[0, 0] * matrix[1, 1] - matrix[0, 1] * matrix[1, 0]:
+        raise FormatError(
+            f"{array.url}, array {array.path}: expected pixels with an area, found the "
+            f"transformation {matrix.tolist()}"
+        )
+    if attrs.get("GTRasterTypeGeoKey") != POINT_RASTER:
+        matrix = matrix.copy()
+        matrix[:, 2] += matrix[:, :2].sum(1) / 2
+    return matrix
+
+
+def _numbers(array: Array, name: str, count: int) -> NDArray[np.float64]:
+    import numpy as np
+
+    values = np.asarray(array.attrs[name]).ravel()
+    if values.dtype.kind not in "iuf" or values.size < count or not np.isfinite(values).all():
+        raise FormatError(
+            f"{array.url}, array {array.path}: expected {count} numbers in {name}, "
+            f"found {values.tolist()!r:.100}"
+        )
+    return values.astype(np.float64)
+
+
+def _degrees(array: Array) -> Any:
+    """Return what converts `(x, y)` to degrees: `None` if they are, else a pyproj transformer."""
+    attrs = array.attrs
+    what = f"{array.url}, array {array.path}"
+    model = attrs.get(MODEL)
+    if model == GEOGRAPHIC_MODEL:
+        units = attrs.get("GeogAngularUnitsGeoKey", DEGREES)
+        meridian = attrs.get("GeogPrimeMeridianGeoKey", GREENWICH)
+        if units != DEGREES or meridian != GREENWICH:
+            raise RegionError(
+                f"{what}: expected degrees ({DEGREES}) from Greenwich ({GREENWICH}), "
+                f"found units {units}, prime meridian {meridian}"
+            )
+        return None
+    if model != PROJECTED_MODEL:
+        raise RegionError(
+            f"{what}: expected a geographic or projected image ({MODEL} 2 or 1), found {model}"
+        )
+    code = attrs.get(PROJECTION, USER_CODE)
+    if importlib.util.find_spec("pyproj") is None:
+        raise OptionError(
+            f"{what}: expected latitude and longitude, found projection {code}: for bounds of "
+            "images in a projection install pyproj"
+        )
+    if code == USER_CODE:
+        raise RegionError(f"{what}: expected a projection with an EPSG code, found one without")
+    import pyproj
+
+    return pyproj.Transformer.from_crs(f"EPSG:{code}", "OGC:CRS84", always_xy=True)

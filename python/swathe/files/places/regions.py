@@ -1,0 +1,117 @@
+"""Regions of arrays by geographic bounds.
+
+An array has a place by the CF conventions (latitudes and longitudes on an axis each, or for each
+pixel), or by the tags of GeoTIFF.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe.core.errors import NoOverlapError, RegionError
+from swathe.files.places.bounds import Bounds
+from swathe.files.places.coordinates import axes_of, find, scopes_of, sureness
+from swathe.files.places.geotiff import has_place, raster_ranges
+from swathe.files.places.grid import grid_ranges
+from swathe.files.places.swath import swath_box
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.files.array import Array
+
+
+def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tuple[int, int]]]:
+    """Return the parts of an array that lie in a box of longitude and latitude.
+
+    A pixel of a grid belongs to the box if its centre lies in it or on its edge. Of swaths and
+    curvilinear grids it is the smallest box of indices that has all pixels in the bounds.
+
+    Args:
+        array: an array with coordinates of CF, or of a GeoTIFF.
+        bounds: `(west, south, east, north)` in degrees. Longitudes are from -180 to 360, whatever
+            those of the file; `west > east` crosses the dateline.
+
+    Returns:
+        For each part `(start, stop)` by the number of the axis; other axes stay whole. There are
+        two parts where the box crosses the edge of a grid: first the one at the end of the axis.
+
+    Raises:
+        FormatError: If coordinates cannot be read, or an axis neither ascends nor descends.
+        LimitError: If coordinates are too large.
+        NoOverlapError: If no pixel lies in the box.
+        OptionError: If the array is in a projection, and pyproj is not installed.
+        RegionError: If the bounds are invalid, or the array has no place, or several.
+    """
+    box = Bounds.of(bounds)
+    what = f"{array.url}, array {array.path}"
+    if has_place(array):
+        parts = raster_ranges(array, box)
+    else:
+        latitude, longitude = geolocation(array)
+        rows, columns = axes_of(latitude, array), axes_of(longitude, array)
+        assert rows is not None
+        assert columns is not None
+        if rows == columns:
+            ends = swath_box(latitude, longitude, box)
+            parts = [] if ends is None else [dict(zip(rows, ends, strict=True))]
+        else:
+            y, x = grid_ranges(latitude, longitude, box)
+            parts = [{rows[0]: row, columns[0]: column} for row in y for column in x]
+    if not parts:
+        raise NoOverlapError(f"{what}: expected pixels in the bounds {box}, found none")
+    return parts
+
+
+def geolocation(array: Array) -> tuple[Array, Array]:
+    """Return latitudes and longitudes of an array.
+
+    They lie on one axis each (a grid), or on the same axes (a swath, a curvilinear grid or a
+    track). Those named by the array come before those of its group, and of the groups around it.
+
+    Raises:
+        RegionError: If there are none, or several.
+    """
+
+    def fits(other: Array) -> bool:
+        return other.ndim > 0 and axes_of(other, array) is not None
+
+    for others in scopes_of(array):
+        pairs = [
+            (latitude, longitude)
+            for latitude in find(array, "latitude", others, fits)
+            for longitude in find(array, "longitude", others, fits)
+            if _is_pair(latitude, longitude)
+        ]
+        most = max((latitude.ndim for latitude, _ in pairs), default=0)
+        pairs = [pair for pair in pairs if pair[0].ndim == most]
+        if len(pairs) == 1:
+            return pairs[0]
+        if pairs:
+            names = ", ".join(
+                f"{latitude.path} and {longitude.path}" for latitude, longitude in pairs
+            )
+            raise RegionError(
+                f"{array.url}, array {array.path}: expected one pair of latitude and longitude, "
+                f"found {names}"
+            )
+    raise RegionError(
+        f"{array.url}, array {array.path}: expected latitude and longitude on axes of the array "
+        f"{array.dims or array.shape}, found {_on_other_axes(array)}; give index= or box="
+    )
+
+
+def _is_pair(latitude: Array, longitude: Array) -> bool:
+    """Check whether they lie on the same axes, or on one axis each."""
+    if (latitude.dims or latitude.shape) == (longitude.dims or longitude.shape):
+        return latitude.shape == longitude.shape
+    return latitude.ndim == longitude.ndim == 1
+
+
+def _on_other_axes(array: Array) -> str:
+    """Return what an error says of latitudes on other axes, such as coarser ones."""
+    others = [each for each in array.others if sureness(each, "latitude")]
+    if not others:
+        return "none"
+    first = others[0]
+    return f"{first.path} on {first.dims or first.shape}"
