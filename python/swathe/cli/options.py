@@ -227,6 +227,37 @@ def index_of(texts: list[str] | None) -> dict[str, int | slice] | None:
     return indices or None
 
 
+def bounds_of(text: str | None) -> tuple[float, float, float, float] | None:
+    """Parse W,S,E,N in degrees.
+
+    Raises:
+        typer.BadParameter: If the text is anything else.
+    """
+    if text is None:
+        return None
+    try:
+        west, south, east, north = (float(each) for each in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected four numbers W,S,E,N, found {text!r:.60}", param_hint="--bounds"
+        ) from None
+    return west, south, east, north
+
+
+def time_of(text: str | None) -> tuple[str, str] | None:
+    """Parse FROM,TO.
+
+    Raises:
+        typer.BadParameter: If the text has another number of parts.
+    """
+    if text is None:
+        return None
+    first, comma, last = text.partition(",")
+    if not comma or "," in last:
+        raise typer.BadParameter(f"expected FROM,TO, found {text!r:.60}", param_hint="--time")
+    return first.strip(), last.strip()
+
+
 def shape_of(text: str | None) -> tuple[int, int] | None:
     """Parse HEIGHT WIDTH, or one number for a square, in pixels.
 

@@ -10,7 +10,7 @@ from swathe._swathe import trace_is_on
 from swathe.core.argument_checks import check_fill, check_objective, check_text
 from swathe.core.box import box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.cutting.one_array import cut_array, refuse_options
+from swathe.cutting.one_array import RegionOptions, cut_array, refuse_options
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
 from swathe.files.source_name import name_of
@@ -54,14 +54,17 @@ def cut(
     planes: Planes | None = None,
     array: str | None = None,
     index: Mapping[str, int | slice] | None = None,
+    bounds: tuple[float, float, float, float] | None = None,
+    time: tuple[Any, Any] | None = None,
     with_quality: bool = False,
     objective: Objective = "auto",
 ) -> Cutout | Any:
     """Cut one region out of an image of FITS, or out of an array of another format.
 
     The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.
-    Of arrays, `index` gives a region too, alone or with `box` or `center`; `sky` and `fill` are for
-    FITS. A `box`, a `center` and a FITS section act on the axes y and x, else on the last two.
+    Of arrays, `bounds` is another, and `index` and `time` give a region too, alone or with one of
+    the others; `sky` and `fill` are for FITS. A `box`, a `center` and a FITS section act on the
+    axes y and x, else on the last two.
 
     Example:
         >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height
@@ -91,6 +94,10 @@ def cut(
         array: path of an array in a file that is not FITS; by default the only one with two axes.
         index: number or slice (step 1) by the name of an axis of the array, such as
             `{"time": 3, "lat": slice(10, 20)}`. A number drops the axis, as in NumPy.
+        bounds: `(west, south, east, north)` in degrees, for an array with longitudes and latitudes
+            (CF coordinates, a swath, or a geographic GeoTIFF): the pixels whose centres lie in it.
+        time: `(from, to)` for an array with CF times, such as `("2005-05-01", "2005-05-07")`; both
+            ends belong to it, a date alone is the whole day, in UTC.
         with_quality: whether the quality planes that the attribute `ancillary_variables` names
             come with the array.
         objective: what plans of reads from servers keep small. `auto` (default): the time of the
@@ -111,10 +118,12 @@ def cut(
     """
     fill, objective = check_fill(fill), check_objective(objective)
     check_text("mode", mode)
-    ways = {"box": box, "section": section, "center": center, "sky": sky}
+    ways = {"box": box, "section": section, "center": center, "sky": sky, "bounds": bounds}
     names = [name for name, value in ways.items() if value is not None]
-    if len(names) != 1 and (names or index is None):
-        raise RegionError(f"give one of box, section, center and sky, not {names or 'none'}")
+    if len(names) != 1 and (names or (index is None and time is None)):
+        raise RegionError(
+            f"give one of box, section, center, sky and bounds, not {names or 'none'}"
+        )
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")
     center_box = _box_of_center(center, shape)
@@ -130,8 +139,10 @@ def cut(
         if isinstance(file, ArrayFile):
             refuse_options(name, "arrays", {"sky": sky, "hdu": hdu, "fill": fill, "planes": planes})
             pixels = center_box if box is None else validated_box(*_as("box", BOX, box))
-            return cut_array(file, array, index, pixels, section, mode, with_quality, objective)
-        refuse_options(name, "FITS", {"array": array, "index": index, "with_quality": with_quality})
+            region = RegionOptions(index, pixels, section, bounds, time)
+            return cut_array(file, array, region, mode, with_quality, objective)
+        of_arrays = {"array": array, "index": index, "bounds": bounds, "time": time}
+        refuse_options(name, "FITS", of_arrays | {"with_quality": with_quality})
         try:
             image = file.image(hdu)
             if section is not None:

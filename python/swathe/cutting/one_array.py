@@ -2,27 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
 from swathe.files.array_cutout import cut_region
-from swathe.files.array_region import region_of
+from swathe.files.array_region import axis_names, region_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Box, Mode
+    from swathe.files.array import Array
     from swathe.files.array_cutout import ArrayCutout
     from swathe.files.array_file import ArrayFile
+
+
+@dataclass(frozen=True)
+class RegionOptions:
+    """What gives the region of an array; each may be left out.
+
+    Attributes:
+        index: number or slice by the name of the axis.
+        box: `(x0, y0, width, height)` on the axes y and x.
+        section: NumPy slices, one for each axis.
+        bounds: `(west, south, east, north)` in degrees.
+        time: `(from, to)`.
+    """
+
+    index: Mapping[str, int | slice] | None = None
+    box: Box | None = None
+    section: Any = None
+    bounds: tuple[float, float, float, float] | None = None
+    time: tuple[Any, Any] | None = None
+
+    def ranges(self, array: Array) -> dict[int, tuple[int, int]]:
+        """Return `(start, stop)` of the bounds and times, by the number of the axis.
+
+        Raises:
+            RegionError: If the bounds cross the edge of the array: that makes two parts.
+            SwatheError: As `region_of_bounds` and `region_of_time` do.
+        """
+        ranges: dict[int, tuple[int, int]] = {}
+        if self.bounds is not None:
+            from swathe.files.places.regions import region_of_bounds
+
+            parts = region_of_bounds(array, self.bounds)
+            if len(parts) > 1:
+                raise RegionError(
+                    f"{array.url}, array {array.path}: bounds: expected a box within the array, "
+                    f"found {self.bounds}, which crosses its edge; cut each side with index=: "
+                    f"{' and '.join(_index_text(array, part) for part in parts)}"
+                )
+            ranges |= parts[0]
+        if self.time is not None:
+            from swathe.files.places.times import region_of_time
+
+            ranges |= region_of_time(array, self.time)
+        return ranges
+
+
+def _index_text(array: Array, part: Mapping[int, tuple[int, int]]) -> str:
+    names = axis_names(array)
+    return ", ".join(f"{names[axis]}={start}:{stop}" for axis, (start, stop) in part.items())
 
 
 def cut_array(
     file: ArrayFile,
     path: str | None,
-    index: Mapping[str, int | slice] | None,
-    box: Box | None,
-    section: Any,
+    options: RegionOptions,
     mode: Mode,
     with_quality: bool,
     objective: Objective,
@@ -32,9 +81,7 @@ def cut_array(
     Args:
         file: the open file.
         path: path of the array; by default the only one with two axes or more.
-        index: number or slice by the name of the axis.
-        box: `(x0, y0, width, height)` on the axes y and x.
-        section: NumPy slices, one for each axis.
+        options: what gives the region.
         mode: `trim`, `partial` or `strict`.
         with_quality: whether the quality planes that `ancillary_variables` names come too.
         objective: what plans of reads keep small.
@@ -43,10 +90,11 @@ def cut_array(
         NoSuchArrayError: If there is no such array, or there are several.
         RegionError: If the region is invalid or outside the array.
     """
-    if box is None and section is None and not index:
-        raise RegionError(f"{file.url}: give one of box, section, center, or index")
+    if not options.index and replace(options, index=None) == RegionOptions():
+        raise RegionError(f"{file.url}: give one of box, section, center, bounds, index and time")
     array = file.array(path)
-    region = region_of(array, index, box, section, mode=mode)
+    ranges = options.ranges(array)
+    region = region_of(array, options.index, options.box, options.section, ranges, mode)
     return cut_region(file, array, region, with_quality=with_quality, objective=objective)
 
 

@@ -25,6 +25,7 @@ from swathe.cli.options import (
     Planes,
     Quiet,
     RaColumn,
+    bounds_of,
     index_of,
     numbers_of,
     one_image,
@@ -32,6 +33,7 @@ from swathe.cli.options import (
     planes_of,
     shape_of,
     size_of,
+    time_of,
     whole_numbers_of,
 )
 from swathe.cli.output import print_json, print_text
@@ -131,6 +133,14 @@ def cut(
             help="Number or range on a named axis of the array; may be repeated.",
         ),
     ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="W,S,E,N", help="Longitudes and latitudes of an array, in degrees."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="FROM,TO", help="Times of an array, both ends included; in UTC."),
+    ] = None,
     with_quality: Annotated[
         bool, typer.Option("--with-quality", help="Quality planes of the array, too.")
     ] = False,
@@ -162,8 +172,8 @@ def cut(
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
     options["objective"] = objective
     if targets is not None:
-        regions = (box, center, shape, sky, section, hdu, array, index, with_quality or None)
-        if any(value is not None for value in regions):
+        regions = (box, center, shape, sky, section, hdu, array, index, bounds, time)
+        if with_quality or any(value is not None for value in regions):
             raise typer.BadParameter("with --targets the table gives the regions and HDUs")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
@@ -179,9 +189,9 @@ def cut(
     if results or bands is not None or store:
         names = [*results, *(["bands"] if bands is not None else []), *(["store"] if store else [])]
         raise typer.BadParameter(f"{', '.join(f'--{name}' for name in names)}: only with --targets")
-    region_count = sum(value is not None for value in (box, center, sky, section))
-    if region_count != 1 and (region_count or index is None):
-        raise typer.BadParameter("give one of --box, --center, --sky and --section")
+    region_count = sum(value is not None for value in (box, center, sky, section, bounds))
+    if region_count != 1 and (region_count or (index is None and time is None)):
+        raise typer.BadParameter("give one of --box, --center, --sky, --section and --bounds")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
     side = size_of(size)
@@ -193,6 +203,7 @@ def cut(
     options |= {"center": _center_of(center), "shape": shape_of(shape)}
     options |= {"sky": place_of("--sky", sky, frame), "size": side, "hdu": _hdu(hdu)}
     options |= {"array": array, "index": index_of(index), "with_quality": with_quality}
+    options |= {"bounds": bounds_of(bounds), "time": time_of(time)}
     _cut_image(image, output, overwrite, as_json, options)
 
 
