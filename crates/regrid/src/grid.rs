@@ -163,15 +163,15 @@ fn turn(longitude: f64, west: f64) -> f64 {
     if west <= longitude && longitude < east {
         return longitude;
     }
-    let mut turned = longitude % 360.0;
-    while turned < west {
-        turned += 360.0;
+    let mut angle = longitude % 360.0;
+    while angle < west {
+        angle += 360.0;
     }
-    while turned >= east {
-        turned -= 360.0;
+    while angle >= east {
+        angle -= 360.0;
     }
     // `east - 360` may be rounded below. A NaN stays one.
-    if turned < west { west } else { turned }
+    if angle < west { west } else { angle }
 }
 
 /// Number of steps in a width. It may be off a whole number by what rounding does to `0.1`.
