@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,10 @@ import sqlalchemy  # noqa: E402
 from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
+
+with suppress(ImportError):
+    # Before HDF5 looks for a filter: it remembers where it looked first.
+    import hdf5plugin  # noqa: F401
 
 from swathe.arrays.indexing import MAGIC  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402

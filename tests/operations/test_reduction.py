@@ -79,7 +79,7 @@ def test_std_of_large_values_is_stable() -> None:
     np.testing.assert_allclose(np.nanmax(result["std"]), exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize("grid", ["0.25deg", "N80", "healpix64", "healpix60-ring", "0.05deg"])
+@pytest.mark.parametrize("grid", ["0.25deg", "N80", "healpix64", "healpix60-ring", "0.1deg"])
 def test_threads_change_no_bit(grid: str) -> None:
     results = []
     for threads in (1, 2, 5):
