@@ -347,3 +347,10 @@ def test_read_of_no_array_raises(tmp_path: Path) -> None:
         reader.read(file, "/b", 0, 1)
     with pytest.raises(FormatError):
         reader.read(file, "/a", 0, 5)
+
+
+def test_long_number_stays_text(tmp_path: Path) -> None:
+    path = tmp_path / "long.asdf"
+    number = "1" + ":1" * 400_000
+    path.write_bytes(f"#ASDF 1.0.0\n%YAML 1.1\n---\nw: {number}\n...\n".encode())
+    assert str(groups_of(path)["/"]["w"]) == number

@@ -355,3 +355,10 @@ def test_predictors_want_whole_rows() -> None:
     predictor = {"name": "horizontal", "size": 2, "samples": 1, "width": 8, "big_endian": False}
     with pytest.raises(FormatError, match="bytes after the last row: expected 0, found 2"):
         decode(bytes(18), 18, predictor)
+
+
+def test_nbit_of_no_bits_is_refused() -> None:
+    # Compound elements without members: they would take time, and no stored bytes.
+    values = [8, 0, 1 << 20, 3, 4, 1, 0, 3, 4, 0]
+    with pytest.raises(ValueError, match="members of a compound type"):
+        decode_chunk(json.dumps([{"name": "nbit", "values": values}]), 0, b"x", 1 << 22)

@@ -28,7 +28,7 @@ LIMITS = ProcessLimits(memory_mb=256, cpu_s=20)
 
 @pytest.fixture(scope="module")
 def describe() -> Iterator[Callable[[str, Path], bytes]]:
-    """Give the chunk index of a file, made in a confined process."""
+    """Return a function that makes the chunk index of a file in a confined process."""
     modules = [f"swathe.arrays.readers.{name}" for name in FILES]
     process = ConfinedProcess(imports=(*modules, "tifffile", "yaml"))
 

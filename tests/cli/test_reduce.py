@@ -86,3 +86,23 @@ def test_an_output_that_exists_stays(
     assert out.read_text() == "mine"
     run(*words, "--overwrite")
     assert out.stat().st_size > 1000
+
+
+def test_source_is_kept_and_units_may_be_any_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.nc"
+    with h5py.File(path, "w") as file:
+        for name in ("lat", "lon", "v"):
+            file[name] = np.arange(12.0).reshape(3, 4)
+        file["v"].attrs["units"] = "°C\nfile: trusted"
+    before = path.read_bytes()
+    run = Runner(monkeypatch, capsys)
+    words = ("reduce", path, "--array", "/v", "--grid", "10deg")
+    ran = run.ran(*words, "-o", path, "--overwrite")
+    assert ran.code not in (0, 70)
+    assert "source" in ran.err
+    run(*words, "-o", tmp_path / "out.nc")
+    assert path.read_bytes() == before
+    assert "\nfile: trusted" not in run("info", path)

@@ -12,6 +12,7 @@ import pytest
 
 import swathe
 from swathe.core.errors import (
+    FormatError,
     NoOverlapError,
     OptionError,
     OutputError,
@@ -289,3 +290,39 @@ def test_bounds_over_the_edge_of_a_grid_name_both_sides(tmp_path: Path) -> None:
 def test_bounds_are_for_arrays(data: Path) -> None:
     with pytest.raises(OptionError, match="bounds"):
         cut(data / "compressed" / "m13.fits", bounds=(0, 0, 1, 1))
+
+
+@needs_data
+def test_fill_outside_has_no_physical_value(tmp_path: Path) -> None:
+    cutout = cut(
+        FORMATS / "air.nc", array="air", box=(-2, -2, 4, 4), index={"time": 0}, mode="partial"
+    )
+    assert np.isnan(cutout.physical[:2]).all()
+    assert not np.isnan(cutout.physical[2:, 2:]).any()
+    cutout.write(tmp_path / "cut.nc")
+    assert np.isnan(opened(tmp_path / "cut.nc").air.values[:2]).all()
+
+
+def test_index_that_is_no_mapping(packed: Path) -> None:
+    with pytest.raises(RegionError, match="index: expected a mapping"):
+        cut(packed, array="t2", index=3)
+
+
+def test_rejected_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "short.nc"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + b"x" * 99)
+    with pytest.raises(FormatError, match=r"short\.nc: expected a valid HDF5 file"):
+        swathe.open(path)
+
+
+def test_region_of_a_view_needs_no_list_of_its_elements(tmp_path: Path) -> None:
+    asdf = pytest.importorskip("asdf")
+    values = np.arange(60.0).reshape(6, 10)
+    path = tmp_path / "view.asdf"
+    with asdf.config_context() as config:
+        config.default_array_save_base = True
+        asdf.AsdfFile({"base": values, "view": values[:, ::2]}).write_to(path)
+    view: Any = swathe.open(path)["/view"]
+    assert view.problem is not None
+    assert np.array_equal(view[2:5, 1:3], values[2:5, 2:6:2])
+    assert np.array_equal(view[...], values[:, ::2])

@@ -84,3 +84,11 @@ def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:
     given = targets(write_array(tmp_path / "a.h5"), hdu=["1"])
     with pytest.raises(TargetsError, match="'hdu' or 'array', found both"):
         swathe.cut_many(given, tmp_path / "out")
+
+
+def test_row_without_its_array_stops_no_other(tmp_path: Path) -> None:
+    file = write_array(tmp_path / "a.h5")
+    given = targets(file, file, time=["2", "2"], array=["s/lst", "none"])
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok", "error"]
+    assert "expected an array /none, found /" in manifest["reason"][1]

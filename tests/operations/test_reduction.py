@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,41 @@ def test_values_and_places_of_each_type_are_binned(kind: str, place: str) -> Non
 def test_complex_places_are_errors() -> None:
     with pytest.raises(OptionError, match="places: expected real numbers"):
         Reduction("1deg", ("mean",)).add(np.ones(2), np.zeros(2, complex), np.zeros(2))
+
+
+def test_a_source_is_never_replaced(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    source = tmp_path / "a.nc"
+    shutil.copy(DATA / "formats" / "air.nc", source)
+    before = source.read_bytes()
+    result = swathe.reduce(str(source), array="air", grid="10deg")
+    link = tmp_path / "b.nc"
+    link.symlink_to(source)
+    for target in (source, link):
+        with pytest.raises(OutputError, match="source"):
+            result.write(target, overwrite=True)
+    assert source.read_bytes() == before
+    result.write(tmp_path / "c.NC")
+    result.write(tmp_path / "c.NC", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("sources", "grid", "text"), [([], "5deg", "at least one"), ([], 0.25, "grid: expected")]
+)
+def test_no_source_or_grid_is_an_error(sources: Any, grid: Any, text: str) -> None:
+    with pytest.raises(OptionError, match=text):
+        swathe.reduce(sources, grid=grid)
+
+
+def test_each_array_has_the_place_of_its_own_group(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "groups.h5"
+    with h5py.File(path, "w") as file:
+        for group, start in (("A", 0.0), ("B", 40.0)):
+            places = start + np.arange(5.0).repeat(5).reshape(5, 5)
+            file[f"{group}/lst"] = places
+            for name in ("Latitude", "Longitude"):
+                file[f"{group}/{name}"] = places if name == "Latitude" else places.T
+    result = swathe.reduce(str(path), array="/B/lst", grid="10deg")
+    rows, columns = np.nonzero(result["count"])
+    assert (rows.tolist(), columns.tolist()) == ([13], [22])

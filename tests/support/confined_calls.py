@@ -60,7 +60,7 @@ def niceness() -> bytes:
 
 
 def describe(reader: str, path: str) -> bytes:
-    """Give the chunk index of a file."""
+    """Make the chunk index of a file."""
     module = import_module(f"swathe.arrays.readers.{reader}")
     with Path(path).open("rb") as file:
         index: bytes = module.describe(file)

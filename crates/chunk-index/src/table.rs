@@ -4,7 +4,7 @@ use crate::columns::Columns;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_codecs::chunk::Filters;
-use swathe_layout::{Chunk, ChunkGrid, ChunkTable, Coding, DecodeError, LayoutError, Scratch};
+use swathe_layout::{Chunk, ChunkGrid, ChunkTable, Coding, DecodeError, Scratch};
 
 /// The chunks of one array of an index.
 #[derive(Debug)]
@@ -71,18 +71,6 @@ impl ChunkTable for IndexTable {
                 coding: skips(0),
             },
         })
-    }
-
-    fn entry_range(&self, _: u64) -> Range<u64> {
-        0..0
-    }
-
-    fn entry(&self, _: &[u8]) -> Result<Chunk, LayoutError> {
-        Err(LayoutError::NoData)
-    }
-
-    fn expected_range(&self, chunk: u64) -> Range<u64> {
-        self.position(chunk).map_or(0..0, |chunk| chunk.offset..chunk.offset + chunk.len)
     }
 
     fn fill(&self) -> &[u8] {

@@ -36,7 +36,7 @@ fn parse(json: &str, rows: &[Row]) -> Result<ChunkIndex, IndexError> {
     ChunkIndex::parse(index_of(json, rows).into())
 }
 
-/// An array of 4 x 6 in padded chunks of 3 x 4, of which one is missing.
+/// An array of 4 x 6 elements in four padded chunks of 3 x 4. One chunk is missing.
 fn chunks() -> (String, Vec<Row>) {
     let storage = r#"{"kind": "chunks", "chunk_shape": [3, 4], "is_padded": true,
         "filters": [{"name": "shuffle", "size": 2}], "first": 0, "count": 3}"#;

@@ -53,10 +53,6 @@ impl ChunkTable for TileTable {
         self.codec.codec.name()
     }
 
-    fn position(&self, _: u64) -> Option<Chunk> {
-        None
-    }
-
     fn entry_range(&self, chunk: u64) -> Range<u64> {
         range(self.table_start, self.row_bytes, chunk)
     }

@@ -63,8 +63,8 @@ impl Rows {
     }
 }
 
-/// The table that states the positions of the chunks, and how they are decoded. It is known, or it
-/// lies in the object too, an entry a chunk.
+/// Where the chunks lie, and how they are decoded. Either their positions are known, or the object
+/// has a table with an entry for each chunk.
 pub trait ChunkTable: Debug + Send + Sync {
     /// Which chunk holds what.
     fn grid(&self) -> &ChunkGrid;
@@ -72,20 +72,30 @@ pub trait ChunkTable: Debug + Send + Sync {
     /// Name of the codec, by which the time of decoding is measured.
     fn codec_name(&self) -> &str;
 
-    /// The position of a chunk, if it is known without a read.
-    fn position(&self, chunk: u64) -> Option<Chunk>;
+    /// The position of a chunk, if it is known without a read. Else the table has the three
+    /// functions below.
+    fn position(&self, _chunk: u64) -> Option<Chunk> {
+        None
+    }
 
-    /// The bytes of the object that are the entry of a chunk; empty if its position is known.
-    fn entry_range(&self, chunk: u64) -> Range<u64>;
+    /// The bytes of the object that are the entry of a chunk.
+    fn entry_range(&self, _chunk: u64) -> Range<u64> {
+        0..0
+    }
 
     /// The position of a chunk, as its entry states it.
     ///
     /// # Errors
-    /// [`LayoutError`] if that cannot be right.
-    fn entry(&self, bytes: &[u8]) -> Result<Chunk, LayoutError>;
+    /// [`LayoutError`] if that cannot be right, or there are no entries.
+    fn entry(&self, _bytes: &[u8]) -> Result<Chunk, LayoutError> {
+        Err(LayoutError::NoData)
+    }
 
-    /// The approximate position of a chunk: as if all were of the same length, in order.
-    fn expected_range(&self, chunk: u64) -> Range<u64>;
+    /// The approximate position of a chunk before its entry is read: as if all were of the same
+    /// length, in order.
+    fn expected_range(&self, _chunk: u64) -> Range<u64> {
+        0..0
+    }
 
     /// The element of chunks that are not stored.
     fn fill(&self) -> &[u8];

@@ -55,7 +55,7 @@ impl Grid {
     }
 
     /// The full Gaussian grid of a number: `2 * number` rows around the Gaussian latitudes, and
-    /// `4 * number` columns, of which the first lies around longitude 0.
+    /// `4 * number` columns. The first column lies around longitude 0.
     ///
     /// # Errors
     /// If the number is 0, or there are too many cells.

@@ -3,7 +3,7 @@
 use crate::RegridError;
 use std::collections::HashMap;
 
-/// Most different values of which a mode is counted.
+/// Most different values that a variable may have if its mode is asked for.
 pub const MOST_VALUES: usize = 256;
 const LARGEST: f64 = 9_007_199_254_740_992.0; // 2^53
 

@@ -56,6 +56,16 @@ class ArrayDescription:
         return None if shape is None else tuple(shape)
 
     @property
+    def plane(self) -> tuple[int, int] | None:
+        """Return the numbers of the axes of its planes; `None` if it has less than two axes.
+
+        Those are the axes named y and x, else the last two.
+        """
+        if "y" in self.dims and "x" in self.dims:
+            return self.dims.index("y"), self.dims.index("x")
+        return (len(self.shape) - 2, len(self.shape) - 1) if len(self.shape) > 1 else None
+
+    @property
     def filters(self) -> tuple[str, ...]:
         """Return the names of the filters of its chunks, in the order of writing."""
         return tuple(each["name"] for each in self.storage.get("filters", ()))
@@ -120,12 +130,14 @@ class ArrayTree:
         names = texts.split() if isinstance(texts, str) else []
         coordinates = {}
         for name in dict.fromkeys([*array.dims, *names]):
-            other = self._near(posixpath.dirname(array.path), name)
+            other = self.near(array.path, name)
             if other is not None and other.path != array.path:
                 coordinates[name] = other
         return coordinates
 
-    def _near(self, group: str, name: str) -> ArrayDescription | None:
+    def near(self, path: str, name: str) -> ArrayDescription | None:
+        """Return the array of a name in the group of another one, or in the nearest around it."""
+        group = posixpath.dirname(path)
         while True:
             other = self.arrays.get(posixpath.join(group, name))
             if other is not None or group in ("/", ""):

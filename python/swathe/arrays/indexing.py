@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,13 +13,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from swathe.core.confined import ConfinedProcess, ProcessLimits
-from swathe.core.errors import FormatError, SettingsError
+from swathe.core.errors import (
+    FormatError,
+    LimitError,
+    NoSuchHduError,
+    RegionError,
+    SettingsError,
+)
 from swathe.core.served_file import FileReads
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from swathe import _swathe
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -136,26 +140,23 @@ def read(
     if file_format in READERS and READERS[file_format].is_flat:
         import numpy as np
 
-        numbers = flat_numbers(shape, start, stop)
-        first = int(numbers.flat[0])
-        span = int(numbers.flat[-1]) + 1 - first
-        argument = {"name": name, "start": first, "stop": first + span}
+        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        first = sum(map(operator.mul, start, strides))
+        last = sum((end - 1) * stride for end, stride in zip(stop, strides, strict=True))
+        argument = {"name": name, "start": first, "stop": last + 1}
         elements = _run("read", argument, file, file_format, what)
-        some = np.frombuffer(elements, f"V{len(elements) // span}")
-        return some[numbers - first].tobytes()
+        size, rest = divmod(len(elements), last + 1 - first)
+        if rest or not size:
+            raise FormatError(
+                f"{what}, array {name}: expected {last + 1 - first} elements, "
+                f"found {len(elements)} bytes"
+            )
+        some = np.frombuffer(elements, f"V{size}")
+        region = [end - begin for begin, end in zip(start, stop, strict=True)]
+        steps = [stride * size for stride in strides]
+        return np.lib.stride_tricks.as_strided(some, region, steps, writeable=False).tobytes()
     argument = {"name": name, "start": start, "stop": stop}
     return _run("read", argument, file, file_format, what)
-
-
-def flat_numbers(shape: Sequence[int], start: list[int], stop: list[int]) -> NDArray[np.int64]:
-    """Return the numbers of the elements of a region, which is not empty, in C order."""
-    import numpy as np
-
-    numbers = np.zeros((1,) * len(shape), np.int64)
-    for axis, (first, last) in enumerate(zip(start, stop, strict=True)):
-        along = np.arange(first, last, dtype=np.int64) * math.prod(shape[axis + 1 :])
-        numbers = numbers + along.reshape((-1, *(1,) * (len(shape) - axis - 1)))
-    return numbers
 
 
 def _run(
@@ -181,12 +182,17 @@ def _run(
             atexit.register(_PROCESSES[file_format].close)
         process = _PROCESSES[file_format]
     bounds = ProcessLimits(**LIMITS, files=reader.files)  # type: ignore[arg-type]
-    with _PLACES:
-        return process.run(
-            what,
-            f"{module}:{function}",
-            argument,
-            bounds,
-            file,
-            ", ".join(reader.libraries) or "swathe",
-        )
+    try:
+        with _PLACES:
+            return process.run(
+                what,
+                f"{module}:{function}",
+                argument,
+                bounds,
+                file,
+                ", ".join(reader.libraries) or "swathe",
+            )
+    except (FormatError, LimitError, NoSuchHduError, RegionError) as error:
+        if str(error).startswith(what):
+            raise
+        raise type(error)(f"{what}: {error}") from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.cli.output import print_json, print_text
+from swathe.cli.output import print_json, print_line
 from swathe.core.format import count_text, size_text
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def print_arrays(file: ArrayFile, attributes: bool, as_json: bool) -> None:
         print_json(_as_dict(file, attributes))
         return
     compression = file.compression or "not compressed"
-    print_text(
+    print_line(
         f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {compression}, "
         f"{file.format}, {count_text(len(file), 'array')}"
     )
@@ -31,11 +31,11 @@ def print_arrays(file: ArrayFile, attributes: bool, as_json: bool) -> None:
         for path, values in file.groups.items():
             _print_attributes(f"{path}", values)
     for array in file.arrays:
-        print_text(f"  {_line(array)}")
+        print_line(f"  {_line(array)}")
         if attributes:
             _print_attributes("    ", array.attrs)
     for note in file.notes:
-        print_text(f"  note: {note}", err=True)
+        print_line(f"  note: {note}", err=True)
 
 
 def _line(array: Array) -> str:
@@ -64,7 +64,7 @@ def _type_text(dtype: np.dtype[Any]) -> str:
 
 def _print_attributes(indent: str, values: dict[str, Any]) -> None:
     for name, value in values.items():
-        print_text(f"{indent} {name} = {value_text(value)}")
+        print_line(f"{indent} {name} = {value_text(value)}")
 
 
 def value_text(value: Any) -> str:

@@ -73,7 +73,7 @@ def cut(
         (700, 600, 100, 80)
 
     Args:
-        path: FITS file by path or URL, as in `swathe.open`; any compression.
+        path: file by path or URL, as in `swathe.open`; any compression.
         box: `(x0, y0, width, height)` in pixels; x0 and y0 are zero-based, x along NAXIS1.
         section: a FITS section, `"[x1:x2,y1:y2]"`, one-based and inclusive; or NumPy slices in the
             order of the axes of `Image.shape`, `(..., y, x)`, with step 1: the cutout is
@@ -88,14 +88,17 @@ def cut(
         frame: frame of `sky`, if not ICRS, such as `galactic`, `fk5`, `fk4`, `ecliptic`.
         hdu: number from 0 (-1: the last), EXTNAME, or `(EXTNAME, EXTVER)`; else the first image.
         mode: `trim` to the image, `partial`: fill outside the image, `strict`: refuse it.
-        fill: physical value outside the image; by default NaN, BLANK, or 0.
+        fill: physical value outside an image of FITS; by default NaN, BLANK, or 0. Outside of an
+            array is the fill value of its file.
         planes: planes of a cube to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
             without the last, or a list of consecutive planes; by default all.
-        array: path of an array in a file that is not FITS; by default the only one with two axes.
+        array: path of an array in a file that is not FITS; by default the only one with two axes
+            or more.
         index: number or slice (step 1) by the name of an axis of the array, such as
             `{"time": 3, "lat": slice(10, 20)}`. A number drops the axis, as in NumPy.
         bounds: `(west, south, east, north)` in degrees, for an array with longitudes and latitudes
-            (CF coordinates, a swath, or a geographic GeoTIFF): the pixels whose centres lie in it.
+            (CF coordinates, a swath, or a geographic GeoTIFF): of a grid the pixels whose centres
+            lie in it, of a swath the smallest box of indices with all of these.
         time: `(from, to)` for an array with CF times, such as `("2005-05-01", "2005-05-07")`; both
             ends belong to it, a date alone is the whole day, in UTC.
         with_quality: whether the quality planes that the attribute `ancillary_variables` names
@@ -122,7 +125,8 @@ def cut(
     names = [name for name, value in ways.items() if value is not None]
     if len(names) != 1 and (names or (index is None and time is None)):
         raise RegionError(
-            f"give one of box, section, center, sky and bounds, not {names or 'none'}"
+            f"give one of box, section, center, sky and bounds, not {names or 'none'}; of an array "
+            "index or time"
         )
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")

@@ -100,6 +100,11 @@ class Array:
         return dict(self._description.attributes)
 
     @property
+    def plane(self) -> tuple[int, int] | None:
+        """Return the numbers of the axes y and x, else of the last two; `None` if it has one."""
+        return self._description.plane
+
+    @property
     def fill(self) -> Any:
         """Return the element of chunks that are not stored; `None` if the file names none."""
         return self._description.fill

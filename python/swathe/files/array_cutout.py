@@ -296,7 +296,7 @@ def cut_region(
             coords[name] = variable
     for owner in [array, *array.coords.values()]:
         for name in _names_in(owner.attrs, with_quality):
-            by_name = near(file, owner.path, name)
+            by_name = file.near(owner.path, name)
             if by_name is None or name in coords or name in others or by_name.is_refused:
                 continue
             if (variable := beside(by_name)) is not None:
@@ -320,17 +320,6 @@ def cut_region(
     )
 
 
-def near(file: ArrayFile, path: str, name: str) -> Array | None:
-    """Return the array of a name in the group of another one, or in the nearest group around."""
-    group = path.rsplit("/", 1)[0]
-    while True:
-        if f"{group}/{name}" in file:
-            return file[f"{group}/{name}"]
-        if not group:
-            return None
-        group = group.rsplit("/", 1)[0]
-
-
 def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
     """Return the names of arrays that attributes give (CF 3.4, 5.6, 7.1)."""
     names = []
@@ -348,9 +337,12 @@ def _cut(
     import numpy as np
 
     inside = region.within(array.shape)
-    elements = array.read(list(inside.start), list(inside.stop), objective)
+    elements, attrs = array.read(list(inside.start), list(inside.stop), objective), array.attrs
     if inside.shape != region.shape:
-        fill = array.attrs.get("_FillValue", array.fill)
+        fill = attrs.get("_FillValue", array.fill)
+        if fill is not None and fill != 0:
+            # Readers must know it; zeros may be values.
+            attrs.setdefault("_FillValue", fill)
         if fill is None:
             fill = np.nan if array.dtype.kind in "fc" else np.zeros((), array.dtype)
         whole = np.full(region.shape, number_of(fill), array.dtype)
@@ -362,4 +354,4 @@ def _cut(
         elements = whole
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
-    return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), array.attrs)
+    return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)

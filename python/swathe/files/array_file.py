@@ -87,6 +87,11 @@ class ArrayFile(OpenObject):
             )
         return Array(self, description)
 
+    def near(self, path: str, name: str) -> Array | None:
+        """Return the array of a name in the group of another one, or in the nearest around it."""
+        description = self.tree.near(path, name)
+        return None if description is None else Array(self, description)
+
     def array(self, path: str | None = None) -> Array:
         """Return an array by its path, by default the only one with two axes or more.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from swathe.core.errors import NoOverlapError, PartialOverlapError, PixelIndexEr
 from swathe.files.slices import one_per_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from swathe.core.box import Box, Mode
     from swathe.files.array import Array
     from swathe.files.slices import Slices
@@ -49,20 +48,17 @@ def axis_names(array: Array) -> tuple[str, ...]:
 
 
 def plane_axes(array: Array) -> tuple[int, int]:
-    """Return the numbers of the axes on which a box acts: those named y and x, else the last two.
+    """Return the numbers of the axes on which a box acts, `Array.plane`.
 
     Raises:
         RegionError: If the array has less than two axes.
     """
-    names = axis_names(array)
-    if "y" in names and "x" in names:
-        return names.index("y"), names.index("x")
-    if len(names) < 2:
+    if array.plane is None:
         raise RegionError(
             f"{array.url}, array {array.path}: expected two axes or more for a box, "
-            f"found {len(names)}; give index="
+            f"found {array.ndim}; give index="
         )
-    return len(names) - 2, len(names) - 1
+    return array.plane
 
 
 def region_of(
@@ -81,7 +77,7 @@ def region_of(
         box: `(x0, y0, width, height)` on the axes `plane_axes`.
         section: NumPy slices, one for each axis.
         ranges: `(start, stop)` by the number of the axis.
-        mode: `trim` to the array, `partial`: also outside the array, `strict`: refuse it.
+        mode: `trim` to the array, `partial`: keep the part outside, filled, `strict`: refuse it.
 
     Raises:
         RegionError: If an axis is unknown, given twice, or a slice has another step.
@@ -98,6 +94,8 @@ def region_of(
             raise RegionError(f"{what}: axis {names[axis]}: expected one range, found two")
         parts[axis] = start, stop
 
+    if index is not None and not isinstance(index, Mapping):
+        raise RegionError(f"index: expected a mapping such as {{'time': 3}}, found {index!r:.60}")
     for name, value in (index or {}).items():
         if name not in names:
             raise RegionError(

@@ -100,7 +100,7 @@ def number_of(value: Any) -> Any:
 def physical_values(variable: ArrayElements, fill: Any = None) -> NDArray[Any]:
     """Return physical values by the CF conventions, NaN where there is none.
 
-    Integers of which all have a value, without a scale or offset, keep their type.
+    Integers keep their type if they have neither scale nor offset, and each has a value.
 
     Args:
         variable: as for `masked_values`.

@@ -166,6 +166,7 @@ def fake(**attrs: Any) -> Any:
         dims=("y", "x"),
         shape=(5, 6),
         ndim=2,
+        plane=(0, 1),
         attrs={name: value for name, value in merged.items() if value is not None},
     )
 

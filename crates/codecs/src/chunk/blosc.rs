@@ -8,8 +8,9 @@ const FILTER: &str = "blosc";
 const HEADER_BYTES: usize = 16;
 /// The newest version of the format of chunks.
 const NEWEST: u8 = 2;
-/// Streams of a block are split by bytes of elements up to this size, of so many elements at least.
+/// A block has a stream for each byte of an element if elements have at most this many bytes,
 const MOST_STREAMS: usize = 16;
+/// and if there are at least this many. Else it has one stream.
 const FEWEST_ELEMENTS: usize = 128;
 
 /// Bits of the flags.

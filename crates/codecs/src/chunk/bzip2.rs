@@ -5,7 +5,8 @@ use super::fields::damage_error;
 use super::wrong_size;
 use crate::stream::{StreamKind, start};
 
-/// A block of 900 000 equal bytes, of which five stand for 259, takes some 30 bytes.
+/// The most that one byte becomes. Five bytes stand for 259 equal ones, and a block has room for
+/// 900 000 of these five, in about 30 bytes.
 pub(super) const MOST_EXPANSION: usize = 1 << 21;
 
 /// Decode a stream.

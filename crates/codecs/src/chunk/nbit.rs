@@ -125,6 +125,10 @@ impl Type {
             }
             3 => {
                 let count = values.next()?;
+                if count == 0 {
+                    // Elements of no bits would take time and no stored bytes.
+                    return Err(parameter("members of a compound type", "one or more", 0));
+                }
                 let mut members = Vec::new();
                 for _ in 0..count {
                     let offset = values.next()? as usize;

@@ -36,6 +36,7 @@ pub(super) fn reads(
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
+    let is_tiled = matches!(template.layout.storage, Storage::Chunked(_));
     let (segments, unpacked_bytes, unpack_s) = match &template.layout.storage {
         Storage::Rows(stored) => {
             (vec![rows(template, regions, stored, object.content.gap_bytes())], 0, 0.0)
@@ -49,7 +50,10 @@ pub(super) fn reads(
     };
     let planner = ReadPlanner { source: object.source(), costs, connections };
     match &object.content {
-        ByteSource::Plain(_) => planner.plain(&segments, opened_bytes, unpacked_bytes, unpack_s),
+        ByteSource::Plain(_) => {
+            let reads = planner.plain(&segments, is_tiled, opened_bytes, unpack_s);
+            Reads { unpacked_bytes, ..reads }
+        }
         ByteSource::Stream(_) => {
             let Some(reader) = object.content.stream_reader() else {
                 return Reads { method: "ranges", ..Reads::default() };
@@ -78,15 +82,15 @@ struct ReadPlanner<'a> {
 }
 
 impl ReadPlanner<'_> {
-    /// Read an object as it is stored. `segments`: one list after the other.
+    /// Read an object as it is stored. `segments`: one list after the other. `is_tiled`: whether
+    /// each is read as a whole.
     fn plain(
         &self,
         segments: &[Vec<Range<u64>>],
+        is_tiled: bool,
         opened_bytes: u64,
-        unpacked_bytes: u64,
         unpack_s: f64,
     ) -> Reads {
-        let is_tiled = segments.len() > 1;
         let at = if is_tiled { Break::BetweenSegments } else { Break::Anywhere };
         let method = if is_tiled { "tiles" } else { "ranges" };
         let rounds: Vec<Vec<Range<u64>>> = segments
@@ -105,7 +109,7 @@ impl ReadPlanner<'_> {
             instead =
                 vec![self.each_piece(&rounds, unpack_s), self.whole("whole object", unpack_s)];
         }
-        Reads { method, plans, unpacked_bytes, unpack_s, instead }
+        Reads { method, plans, unpack_s, instead, ..Reads::default() }
     }
 
     /// Read windows of the decompressed data of a stream. `end`: as far as headers were read.
@@ -192,7 +196,8 @@ fn rows(
     segments
 }
 
-/// The rows of the table of tiles, and the ranges of the tiles. Also the bytes they decode to.
+/// The rows of the table of tiles, if their positions are not known, and the ranges of the tiles.
+/// Also the bytes they decode to.
 fn tiles(
     content: &ByteSource,
     template: &Template,
@@ -211,8 +216,7 @@ fn tiles(
         let ranges = chunks.iter().map(|chunk| chunk.offset..chunk.offset + chunk.len);
         let mut data: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
         data.sort_unstable_by_key(|range| range.start);
-        // Positions are known: one round of reads, of which no piece may be cut.
-        return (vec![Vec::new(), data], decoded_bytes);
+        return (vec![data], decoded_bytes);
     }
     let entries: Vec<Range<u64>> = tiles.iter().map(|&tile| table.entry_range(tile)).collect();
     let data = known_ranges(content, table, &entries)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from swathe.arrays.readers.bounds import BoundedFile
 
 MOST_TREE_BYTES = 64 << 20
+LONGEST_NUMBER = 100
+"""Characters of a number; a longer one stays text."""
 MOST_NODES = 300_000
 MOST_LEVELS = 500
 MOST_ELEMENTS = 1000
@@ -184,7 +186,8 @@ def _scalar(node: Any) -> Any:
     kind = node.tag.removeprefix(PLAIN)
     if kind == "null":
         return None
-    if kind in ("int", "float", "bool"):
+    # A longer number takes time with the square of its length.
+    if kind in ("int", "float", "bool") and len(node.value) <= LONGEST_NUMBER:
         value = yaml_package().SafeLoader("").construct_object(node)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return str(node.value)

@@ -43,7 +43,10 @@ MOST_CHUNK_BYTES = 1 << 31
 MOST_ELEMENT_BYTES = 1 << 16
 NO_CHUNK_ELEMENTS = 1 << 16
 """Elements of a chunk of an array without data, at most."""
-ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError)
+ERRORS = (
+    *(AssertionError, KeyError, OSError, OverflowError),
+    *(RuntimeError, TypeError, ValueError),
+)
 """What h5py raises for damaged files."""
 UNKNOWN = np.dtype("V0")
 """Type of what is not opened."""

@@ -57,7 +57,7 @@ def cut(
     *,
     results: dict[str, Any],
     image: Annotated[
-        str | None, typer.Argument(help="FITS file: path or URL.", callback=one_image)
+        str | None, typer.Argument(help="File: path or URL.", callback=one_image)
     ] = None,
     box: Annotated[
         str | None,
@@ -191,7 +191,10 @@ def cut(
         raise typer.BadParameter(f"{', '.join(f'--{name}' for name in names)}: only with --targets")
     region_count = sum(value is not None for value in (box, center, sky, section, bounds))
     if region_count != 1 and (region_count or (index is None and time is None)):
-        raise typer.BadParameter("give one of --box, --center, --sky, --section and --bounds")
+        raise typer.BadParameter(
+            "give one of --box, --center, --sky, --section and --bounds; of an array also --index "
+            "or --time"
+        )
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
     side = size_of(size)

@@ -56,7 +56,7 @@ def reduce(
     from swathe.operations.reduction import grid_result
     from swathe.operations.reduction.reduction import reduce as reduce_files
 
-    grid_result.check_target(output, overwrite=overwrite)
+    grid_result.check_target(output, overwrite=overwrite, sources=files)
     names = tuple(name.strip() for name in statistics.split(","))
     result = reduce_files(
         files, grid=grid, statistics=names, array=array, where=where, threads=threads

@@ -26,7 +26,7 @@ def fits_classic(cutout: VariableSet) -> bool:
 
 
 def write_classic(cutout: VariableSet, file: BinaryIO) -> None:
-    """Write a cut, of which `fits_classic` is true, as NetCDF classic."""
+    """Write a cut as NetCDF classic; `fits_classic` says whether it can be."""
     from scipy.io import netcdf_file  # type: ignore[import-untyped]
 
     content = BytesIO()

@@ -32,8 +32,8 @@ UNITS = {
 }
 """Units that make a coordinate a latitude or longitude (CF 4.1 and 4.2), in lower case."""
 NAMES = {
-    "latitude": {"lat", "latitude"},
-    "longitude": {"lon", "long", "longitude"},
+    "latitude": {"lat", "latitude", "nav_lat"},
+    "longitude": {"lon", "long", "longitude", "nav_lon"},
     "time": {"time"},
 }
 AXES = {"latitude": "Y", "longitude": "X", "time": "T"}

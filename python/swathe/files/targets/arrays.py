@@ -35,6 +35,8 @@ SUFFIXES: tuple[str, ...] = (
 )
 """Suffixes of files that are opened before a run. Others are opened if a row names an array: a list
 of 100,000 FITS files would be read twice."""
+MOST_PATHS = 20
+"""Number of arrays named in an error."""
 THREADS = 8
 """Files that are described at the same time."""
 
@@ -78,7 +80,8 @@ def with_arrays(
             continue
         array = tree.arrays.get(hdu) if hdu is not None else _only_plane(tree)
         if array is None:
-            continue  # the engine lists the arrays that there are
+            faults[row] = ("error", f"{source}: {_missing(tree, hdu)}")
+            continue
         hdus[row] = array.path
         try:
             planes[row] = _planes(array, columns, row) or planes[row]
@@ -93,6 +96,14 @@ def with_arrays(
             "divide the list"
         )
     return rows
+
+
+def _missing(tree: ArrayTree, path: str | None) -> str:
+    """Return why a row has no array."""
+    paths = list(tree.arrays)
+    some = ", ".join(paths[:MOST_PATHS]) + (", ..." if len(paths) > MOST_PATHS else "")
+    what = "one array with two axes or more" if path is None else f"an array {path}"
+    return f"expected {what}, found {some or 'none'}"
 
 
 def _only_plane(tree: ArrayTree) -> ArrayDescription | None:
@@ -136,7 +147,7 @@ def _planes(
     """
     fastest = [name.lower() for name in reversed(array.dims)]
     lengths = array.shape[::-1]
-    plane = (fastest.index("x"), fastest.index("y")) if {"x", "y"} <= {*fastest} else (0, 1)
+    plane = [len(lengths) - 1 - axis for axis in array.plane or ()]
     spans: list[int] = []
     is_chosen = False
     for axis, name in enumerate(fastest):

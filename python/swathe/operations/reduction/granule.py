@@ -14,18 +14,13 @@ import numpy as np
 from swathe.core.errors import FormatError, NoSuchArrayError, RegionError
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
+from swathe.files.places.regions import geolocation
 from swathe.files.variable import masked_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from swathe.files.array import Array
-
-UNITS = {
-    "latitude": ("degrees_north", "degree_north", "degreesN", "degree_N", "degrees_N"),
-    "longitude": ("degrees_east", "degree_east", "degreesE", "degree_E", "degrees_E"),
-}
-NAMES = {"latitude": ("latitude", "lat", "nav_lat"), "longitude": ("longitude", "lon", "nav_lon")}
 
 
 @dataclass
@@ -38,6 +33,7 @@ class Granule:
         longitude: degrees, in the same way.
         fields: other arrays for `where`, by name.
         attrs: attributes of the values, such as `units`.
+        url: path or URL of its file, if it has one.
     """
 
     data: Any
@@ -45,6 +41,7 @@ class Granule:
     longitude: Any
     fields: Mapping[str, Any] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    url: str | None = None
 
 
 def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
@@ -56,7 +53,8 @@ def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
         names: names of the other arrays that are needed.
 
     Raises:
-        NoSuchArrayError: If the file has no such array, or no coordinates for it.
+        NoSuchArrayError: If the file has no such array.
+        RegionError: If the array has no latitude and longitude, or several.
         FormatError: If it is a FITS file, or damaged.
     """
     with open_any(path, fresh=True) as file:
@@ -64,57 +62,23 @@ def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
             raise FormatError(f"{path}: expected a file of arrays with coordinates, found FITS")
         variable = file.array(array)
         latitude, longitude = (
-            _on_axes_of(masked_values(other), variable, other)
-            for other in (_coordinate(file, variable, kind) for kind in NAMES)
+            _on_axes_of(masked_values(other), variable, other) for other in geolocation(variable)
         )
         fields = {name: _field(file, variable, name) for name in names}
-        return Granule(masked_values(variable), latitude, longitude, fields, variable.attrs)
+        return Granule(
+            masked_values(variable), latitude, longitude, fields, variable.attrs, file.url
+        )
 
 
 def _field(file: ArrayFile, variable: Array, name: str) -> Any:
     """Read an array of a condition: integers as stored, others with NaN for fill."""
-    other = _near(file, variable, name)
+    others = [path for path in file if posixpath.basename(path) == name]
+    other = file.near(variable.path, name) or (file[others[0]] if len(others) == 1 else None)
     if other is None:
         raise NoSuchArrayError(f"{file.url}: expected an array {name!r:.60} for where, found none")
     values = masked_values(other)
     data = values.filled(np.nan) if values.dtype.kind == "f" else values.data
     return _on_axes_of(data, variable, other)
-
-
-def _coordinate(file: ArrayFile, variable: Array, kind: str) -> Array:
-    """Return the latitude or longitude of an array: by units, standard name, or name."""
-    for other in variable.coords.values():
-        attrs = other.attrs
-        if attrs.get("units") in UNITS[kind] or attrs.get("standard_name") == kind:
-            return other
-    for path in file:
-        name = posixpath.basename(path).lower()
-        if name in NAMES[kind] and _fits(file[path], variable):
-            return file[path]
-    raise NoSuchArrayError(
-        f"{file.url}, array {variable.path}: expected an array of the {kind} "
-        "with its axes, found none"
-    )
-
-
-def _fits(other: Array, variable: Array) -> bool:
-    if other.dims and variable.dims:
-        return set(other.dims) <= set(variable.dims)
-    return other.shape == variable.shape[-other.ndim :]
-
-
-def _near(file: ArrayFile, variable: Array, name: str) -> Array | None:
-    """Return an array by name: of the variable's group or one around it, or the only one."""
-    group = posixpath.dirname(variable.path)
-    while True:
-        path = posixpath.join(group, name)
-        if path in file:
-            return file[path]
-        if group in ("/", ""):
-            break
-        group = posixpath.dirname(group)
-    paths = [path for path in file if posixpath.basename(path) == name]
-    return file[paths[0]] if len(paths) == 1 else None
 
 
 def _on_axes_of(values: Any, variable: Array, array: Array) -> Any:

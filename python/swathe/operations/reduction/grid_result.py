@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from swathe.core.errors import OptionError, OutputError
-from swathe.core.outputs import check_output
+from swathe.core.outputs import check_output, write_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from swathe.operations.reduction.grid_spec import GridSpec
@@ -37,6 +39,7 @@ class GridResult:
         gaussian: latitudes of a Gaussian grid in degrees; else `None`.
         outside: number of pixels in no cell: outside of the bounds, or without a place.
         attrs: units and names of the values, and the condition.
+        sources: paths and URLs of the files that were read; none of them is ever replaced.
     """
 
     grid: GridSpec
@@ -46,6 +49,7 @@ class GridResult:
     gaussian: NDArray[np.float64] | None
     outside: int
     attrs: dict[str, Any]
+    sources: tuple[str, ...] = ()
 
     def __getitem__(self, statistic: str) -> NDArray[Any]:
         """Return the array of a statistic.
@@ -121,26 +125,21 @@ class GridResult:
             OutputError: If it cannot be written, or its suffix is another.
         """
         target = Path(path)
-        check_target(target, overwrite=overwrite)
-        try:
-            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".swathe-") as folder:
-                part = Path(folder) / target.name
-                {".nc": self._write_nc, ".npy": self._write_npy, ".fits": self._write_fits}[
-                    target.suffix
-                ](part)
-                part.replace(target)
-        except OSError as error:
-            raise OutputError(f"{target}: cannot write: {error}") from error
+        check_target(target, overwrite=overwrite, sources=self.sources)
+        writers = {".nc": self._write_nc, ".npy": self._write_npy, ".fits": self._write_fits}
+        save = writers[target.suffix.lower()]
+        write_file(target, save, overwrite=overwrite, sources=self.sources)
 
-    def _write_npy(self, path: Path) -> None:
-        np.save(path, next(iter(self.data.values())))
+    def _write_npy(self, output: BinaryIO) -> None:
+        np.save(output, next(iter(self.data.values())))
 
-    def _write_nc(self, path: Path) -> None:
+    def _write_nc(self, output: BinaryIO) -> None:
         from scipy.io import netcdf_file  # type: ignore[import-untyped]
 
-        with netcdf_file(path, "w", version=2) as file:
+        content = BytesIO()
+        with netcdf_file(content, "w", version=2) as file:
             for name, value in self._globals().items():
-                setattr(file, name, np.float64(value) if name == "outside" else value)
+                setattr(file, name, np.float64(value) if name == "outside" else value.encode())
             units = {"lat": "degrees_north", "lon": "degrees_east"}
             for name, values in self.coords.items():
                 file.createDimension(name, len(values))
@@ -154,27 +153,32 @@ class GridResult:
                 variable = file.createVariable(name, "i4" if small else "f8", self.dims)
                 variable[:] = values
                 for key, value in self._attributes_of(name).items():
-                    setattr(variable, key, value)
+                    setattr(variable, key, str(value).encode())
                 if name not in COUNTS:
                     variable._FillValue = np.float64(np.nan)
+            file.flush()
+            output.write(content.getvalue())
 
-    def _write_fits(self, path: Path) -> None:
+    def _write_fits(self, output: BinaryIO) -> None:
         from astropy.io import fits
 
         hdus = [fits.PrimaryHDU()]
         hdus[0].header["GRID"] = str(self.grid)
         arrays = {**self.data, **self.coords}
         hdus += [fits.ImageHDU(values, name=name.upper()) for name, values in arrays.items()]
-        fits.HDUList(hdus).writeto(path)
+        content = BytesIO()  # astropy knows no file that was opened as new
+        fits.HDUList(hdus).writeto(content)
+        output.write(content.getvalue())
 
 
-def check_target(target: Path, *, overwrite: bool = False) -> None:
+def check_target(target: Path, *, overwrite: bool = False, sources: Iterable[str] = ()) -> None:
     """Check that a result can be written to a file, before it is computed.
 
     Raises:
         OutputExistsError: If the file exists, and `overwrite` is false.
-        OutputError: If its folder is not there, or its suffix is no format of results.
+        OutputError: If its folder is not there, its suffix is no format of results, or it is one of
+            the sources.
     """
-    if target.suffix not in SUFFIXES:
+    if target.suffix.lower() not in SUFFIXES:
         raise OutputError(f"{target}: expected {', '.join(SUFFIXES)}, found {target.suffix!r}")
-    check_output(target, overwrite=overwrite)
+    check_output(target, overwrite=overwrite, sources=sources)

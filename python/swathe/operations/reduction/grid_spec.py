@@ -36,6 +36,19 @@ class GridSpec:
     bounds: tuple[float, float, float, float] = GLOBE
 
     @classmethod
+    def of(cls, grid: str | GridSpec) -> GridSpec:
+        """Return a grid, or that of a name.
+
+        Raises:
+            OptionError: If it is neither.
+        """
+        if isinstance(grid, GridSpec):
+            return grid
+        if not isinstance(grid, str):
+            raise OptionError(f"grid: expected {EXPECTATION}, found {grid!r:.40}")
+        return cls.parse(grid)
+
+    @classmethod
     def parse(cls, text: str, bounds: Sequence[float] | None = None) -> GridSpec:
         """Return the grid of a name, such as `0.25deg`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +42,9 @@ class Reduction:
             OptionError: If the grid or a statistic is unknown.
             LimitError: If the grid has more than 2^27 cells.
         """
-        self.grid = GridSpec.parse(grid) if isinstance(grid, str) else grid
-        self.statistics = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+        self.grid = GridSpec.of(grid)
+        names = statistics.split(",") if isinstance(statistics, str) else statistics
+        self.statistics = tuple(name.strip() for name in names)
         unknown = [name for name in self.statistics if name not in STATISTICS]
         if unknown or not self.statistics:
             raise OptionError(
@@ -177,6 +179,8 @@ def reduce(
     names = frozenset() if condition is None else condition.names
     reduction = Reduction(grid, statistics, threads)
     attrs: dict[str, Any] = {}
+    urls: list[str] = []
+    is_empty = True
     for source in _each(sources):
         is_file = isinstance(source, str | os.PathLike)
         granule = granule_of(source, array, names) if is_file else source
@@ -188,13 +192,17 @@ def reduce(
                 raise OptionError(f"where: expected arrays of the source, found {missing!r:.60}")
             mask = condition.mask({name: np.asarray(fields[name]) for name in names})
         reduction.add(granule.data, granule.latitude, granule.longitude, mask)
+        is_empty = False
         attrs = attrs or dict(getattr(granule, "attrs", {}))
+        urls += [url for url in (getattr(granule, "url", None),) if url is not None]
+    if is_empty:
+        raise OptionError("sources: expected at least one, found none")
     attributes: dict[str, Any] = {
         name: attrs[name] for name in ("units", "long_name", "standard_name") if name in attrs
     }
     if where is not None:
         attributes["where"] = where
-    return reduction.result(attributes)
+    return replace(reduction.result(attributes), sources=tuple(urls))
 
 
 def _each(sources: Any) -> Iterator[Any]:
