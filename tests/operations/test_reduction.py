@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe.core.errors import (
+    FormatError,
     LimitError,
     NotFoundError,
     OptionError,
@@ -318,3 +319,15 @@ def test_each_array_has_the_place_of_its_own_group(tmp_path: Path) -> None:
     result = swathe.reduce(str(path), array="/B/lst", grid="10deg")
     rows, columns = np.nonzero(result["count"])
     assert (rows.tolist(), columns.tolist()) == ([13], [22])
+
+
+@pytest.mark.parametrize("scale", ["two", [1.0, 2.0, 3.0], 1j])
+def test_scale_that_is_no_number_is_an_error_of_the_file(tmp_path: Path, scale: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        for name in ("lat", "lon", "v"):
+            file[name] = np.arange(12).reshape(3, 4)
+        file["v"].attrs["scale_factor"] = scale
+    with pytest.raises(FormatError, match="scale_factor: expected a number"):
+        swathe.reduce(str(path), array="/v", grid="10deg")

@@ -83,7 +83,7 @@ def cut_many(
         operation: `cut` each target (default), `stack` them: one image of all, or of each name in a
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
             with one angle as size.
-        format: format of the results: `fits`, `npy` (the physical pixels), `png` (a preview of one
+        format: format of the results: `npy` for arrays of other formats; else `fits`, `npy` (the physical pixels), `png` (a preview of one
             plane) or `rgb` (operation `rgb`: one picture of three images: the rows of a `group`,
             red first). A `.fits` file holds only `fits`, and a stack is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its

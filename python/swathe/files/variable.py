@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from swathe.core.errors import FormatError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -128,6 +130,9 @@ def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArra
     Args:
         variable: packed elements; its attribute `_Unsigned` says that integers have no sign.
         fill: fill value of the format, for files without `_FillValue`.
+
+    Raises:
+        FormatError: If the scale or offset is no number.
     """
     import numpy as np
 
@@ -139,17 +144,34 @@ def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArra
     if is_unsigned is not None and data.dtype.kind == ("i" if is_unsigned else "u"):
         data = data.view(f"{'u' if is_unsigned else 'i'}{data.dtype.itemsize}")
     mask = _no_value(data, attrs, fill)
-    scale, offset = (number_of(attrs[name]) if name in attrs else None for name in SCALING)
+    scale, offset = (_factor(attrs, name) for name in SCALING)
     values = data
     if scale is not None or offset is not None:
         values = data.astype(_float_type(data.dtype, scale, offset))
     elif mask.any() and data.dtype.kind == "f":
         values = data.astype(_float_type(data.dtype, None, None))
-    if scale is not None:
-        values *= scale
-    if offset is not None:
-        values += offset
+    with np.errstate(over="ignore", invalid="ignore"):
+        if scale is not None:
+            values *= scale
+        if offset is not None:
+            values += offset
     return np.ma.MaskedArray(values, mask)
+
+
+def _factor(attrs: dict[str, Any], name: str) -> Any:
+    """Return an attribute that is one real number; `None` without it.
+
+    Raises:
+        FormatError: If it is anything else.
+    """
+    import numpy as np
+
+    if name not in attrs:
+        return None
+    array = np.asarray(attrs[name])
+    if array.size != 1 or array.dtype.kind not in "iuf":
+        raise FormatError(f"{name}: expected a number, found {attrs[name]!r:.60}")
+    return array.ravel()[0]
 
 
 def _no_value(data: NDArray[Any], attrs: dict[str, Any], fill: Any) -> NDArray[np.bool_]:

@@ -83,7 +83,8 @@ def _field(file: ArrayFile, variable: Array, name: str) -> Any:
 
 def _on_axes_of(values: Any, variable: Array, array: Array) -> Any:
     """Return values whose axes stand where the variable has the axes of the same names."""
-    if array.dims and variable.dims and set(array.dims) <= set(variable.dims):
+    has_names = array.dims and len(set(variable.dims)) == variable.ndim
+    if has_names and set(array.dims) <= set(variable.dims):
         at = [variable.dims.index(name) for name in array.dims]
         shape = [1] * variable.ndim
         for axis, length in zip(at, array.shape, strict=True):
