@@ -65,8 +65,10 @@ def cut_many(
             (`FILE RA Dec size`), SkyCoord, or the path of a FITS, VOTable, CSV, ECSV, TSV, text or
             Parquet table. It needs a column `file` and one of: (`x`, `y`, `height`, `width`: centre
             and size, as in `Cutout2D`), (`x0`, `y0`, `width`, `height`), or a sky position and a
-            size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
-            in a table file are relative to its folder. Or an iterator of dicts (column: value), of
+            size. The columns `id` and `hdu` are optional. Arrays of other formats than FITS have a
+            column `array`, their path, and columns named like axes, such as `time`, with an index
+            or `first:last`, the same in all rows. Units of columns are honoured. File names in a
+            table file are relative to its folder. Or an iterator of dicts (column: value), of
             tuples (`file, x, y, height, width` or `file, ra, dec, size`) or of lines.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file; or `null:`, which only
             counts: the cutouts are made and dropped, and no manifest is written.
@@ -83,8 +85,8 @@ def cut_many(
         operation: `cut` each target (default), `stack` them: one image of all, or of each name in a
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
             with one angle as size.
-        format: format of the results: `npy` for arrays of other formats; else `fits`, `npy` (the physical pixels), `png` (a preview of one
-            plane) or `rgb` (operation `rgb`: one picture of three images: the rows of a `group`,
+        format: format of the results: `fits`, `npy` (the physical pixels; the only format of
+            arrays), `png` (a preview of one plane) or `rgb` (operation `rgb`: one picture of three images: the rows of a `group`,
             red first). A `.fits` file holds only `fits`, and a stack is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
