@@ -86,8 +86,9 @@ def cut_many(
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
             with one angle as size.
         format: format of the results: `fits`, `npy` (the physical pixels; the only format of
-            arrays), `png` (a preview of one plane) or `rgb` (operation `rgb`: one picture of three images: the rows of a `group`,
-            red first). A `.fits` file holds only `fits`, and a stack is `fits`.
+            arrays), `png` (a preview of one plane) or `rgb` (operation `rgb`: one picture of three
+            images: the rows of a `group`, red first). A `.fits` file holds only `fits`, and a stack
+            is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
