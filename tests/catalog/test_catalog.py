@@ -613,6 +613,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
         yield catalog
 
 
+@pytest.mark.more
 @given(NAMES, URLS, st.sampled_from(["local", "lan", "wan", "tape"]), OPTIONS)
 @example("s3s", "/", "tape", {})
 @settings(max_examples=100)
@@ -943,6 +944,7 @@ def test_histories_are_bounded(catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 # ---- Company
 
 
+@pytest.mark.more
 def test_threads_share_a_catalogue(catalog: Catalog) -> None:
     failed: list[BaseException] = []
 
@@ -995,6 +997,7 @@ def test_processes_insert_at_once(url: str) -> None:
         assert len(catalog.samples(ROOT, HOST)) == 3 * 10 * 50
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("wait_s", [0.0, 0.03])
 def test_killed_amid_an_insert_leaves_a_sound_database(wait_s: float, url: str) -> None:
     rows = 700

@@ -697,6 +697,7 @@ def whole_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_sample(tmp_path_factory.mktemp("sample"), frames=1, targets=2).parent
 
 
+@pytest.mark.more
 def test_a_sample_of_another_seed_is_replaced_only_if_asked(
     tmp_path: Path, whole_sample: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_no_time_for_bytes_is_found_where_there_is_none() -> None:
         assert ("served_bytes_per_s" in profile.spread) is found
 
 
+@pytest.mark.more
 def test_parameters_are_found_through_noise_and_outliers() -> None:
     """Latency within 10 %, the bandwidths and limits that could be told within 25 %: 9 of 10."""
     latency, others = [], []

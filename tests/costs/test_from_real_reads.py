@@ -83,6 +83,7 @@ def test_what_cannot_be_is_ignored(catalog: Catalog) -> None:
     assert feed_back(catalog, [("https://unknown.example", 9, 1, 0.1, 0.2)] * 30) == []
 
 
+@pytest.mark.more
 def test_reads_of_a_server_come_back(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "nginx").mkdir()
     with servers.nginx(tmp_path / "nginx") as server:

@@ -23,6 +23,7 @@ def compute() -> dict[str, Any]:
     return measure_host(quick=True)
 
 
+@pytest.mark.more
 def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     tiles = compute["tile_byte_s"]
     assert isinstance(tiles, dict)
@@ -60,6 +61,7 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert tiles["RICE_1"] > tiles["NOCOMPRESS"]
 
 
+@pytest.mark.more
 def test_the_engine_takes_them(compute: dict[str, Any], tmp_path: Path) -> None:
     table = make_sample(tmp_path / "survey", 1, 1, 5)
     job = to_engine_job(read_targets(str(table), lambda *_: None))  # type: ignore[arg-type]

@@ -106,6 +106,7 @@ def web(catalog: Catalog, survey: Path, folder: Path, **costs: Any) -> Iterator[
         yield server
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("served_bytes_per_s", [None, 1e7])
 def test_both_halves_have_one_model(
     served_bytes_per_s: float | None, catalog: Catalog, survey: Path, tmp_path: Path
@@ -125,6 +126,7 @@ def test_both_halves_have_one_model(
     assert plan["read_s"] == pytest.approx(float(seconds))
 
 
+@pytest.mark.more
 def test_a_server_on_this_machine_works_once_it_was_asked(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_server_on_this_machine_works_once_it_was_asked(
     assert predicted.requests / 10 + 0.05 < predicted.median_s < predicted.requests / 10 + 0.1
 
 
+@pytest.mark.more
 def test_no_pixel_is_read_and_headers_are_read_once(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:
@@ -196,9 +199,8 @@ def test_dates_that_are_asked_for_alone_are_counted(
     assert predicted.requests == sum(load["requests"] for load in plans) + rounds
 
 
-@pytest.mark.parametrize(
-    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.more) for kind in KINDS[1:])]
-)
+@pytest.mark.more
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_kept_here_is_not_asked_for(
     kind: str, catalog: Catalog, survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +230,7 @@ def test_what_is_kept_here_is_not_asked_for(
         assert (again["bytes_moved"], again["requests"]) == (0, 0)
 
 
+@pytest.mark.more
 def test_the_plan_is_told_beside_what_was_not_chosen(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:

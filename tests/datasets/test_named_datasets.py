@@ -36,6 +36,7 @@ def test_a_dataset_is_added_found_synced_and_removed(frames: swathe.datasets.Sca
         swathe.datasets.sync("frames")
 
 
+@pytest.mark.more
 def test_nothing_is_left_of_a_dataset_that_cannot_be_listed(run: Runner, tmp_path: Path) -> None:
     swathe.stores.add("gone", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError):

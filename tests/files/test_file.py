@@ -265,6 +265,7 @@ def corner(image: swathe.Image) -> swathe.Cutout:
     return image.cut((0, 0, 3, 2))
 
 
+@pytest.mark.more
 def test_images_go_to_other_processes_and_cutouts_come_back(several: Path) -> None:
     images = swathe.open(several).images
     with multiprocessing.get_context("spawn").Pool(1) as pool:

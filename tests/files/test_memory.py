@@ -117,6 +117,7 @@ def test_what_is_needed_of_a_damaged_tile_is_still_given(tmp_path: Path) -> None
         swathe.cut(path, box=(0, 250, 400, 40))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_of_a_batch_share_what_is_decoded(kind: str, tmp_path: Path) -> None:
     data = noise(7, (900, 1000))

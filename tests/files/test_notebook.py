@@ -104,7 +104,9 @@ def test_an_image_shows_its_middle(image: Path) -> None:
     assert shown.picture().size == (256, 256)
 
 
-@pytest.mark.parametrize("how", ["gzip", "server", "one tile"])
+@pytest.mark.parametrize(
+    "how", ["gzip", pytest.param("server", marks=pytest.mark.more), "one tile"]
+)
 def test_an_image_that_would_take_much_reading_shows_no_picture(
     how: str, image: Path, tmp_path: Path
 ) -> None:

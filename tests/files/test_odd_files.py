@@ -116,6 +116,7 @@ def probe(paths: list[Path], seconds_each: float = SECONDS_EACH) -> dict[str, di
 # ---- Real oddities
 
 
+@pytest.mark.more
 def test_odd_files_give_errors_or_astropys_pixels(data: Path) -> None:
     paths = [DATA / name for name in real_files("odd", "swath")]
     found = probe(paths)

@@ -138,6 +138,7 @@ def test_a_picture_of_equal_pixels_is_made_without_warnings(tmp_path: Path) -> N
 # ---- What jobs of a portal give
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("way", WAYS)
 def test_stacks_are_those_of_a_job(
     way: Any, jobs: Jobs, runner: Runner, images: list[Path], tmp_path: Path

@@ -501,6 +501,7 @@ def test_jobs_that_are_none(client: httpx.Client, job: str) -> None:
         assert client.get(f"/jobs/{job}{path}").status_code in (404, 400)
 
 
+@pytest.mark.more
 def test_users_see_their_own_jobs_only(folder: Path, tmp_path: Path, targets: Any) -> None:
     shutil.copytree(folder / "survey", tmp_path / "survey")
     with Catalog.open(database_in(tmp_path)) as catalog:

@@ -227,6 +227,7 @@ REAL = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "hdu"), REAL)
 def test_real_images(name: str, hdu: int) -> None:
     path = DATA / "sky" / name

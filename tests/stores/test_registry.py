@@ -95,6 +95,7 @@ def test_a_store_added_later_is_seen(catalog: Catalog, frame: Path) -> None:
     assert not is_named("survey:a.fit")
 
 
+@pytest.mark.more
 def test_a_measured_profile_changes_the_plan(catalog: Catalog, tmp_path: Path) -> None:
     with servers.nginx(_made(tmp_path / "nginx")) as server:
         (server.folder / "a.fit").write_bytes(contents(noise(5, (1489, 2048)), "fit"))
@@ -190,6 +191,7 @@ def test_streams_are_decoded_by_what_that_costs_here(catalog: Catalog, tmp_path:
     assert decoded[0] < decoded[1]
 
 
+@pytest.mark.more
 def test_what_is_kept_of_servers_is_read_as_files_are(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

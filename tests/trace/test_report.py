@@ -340,6 +340,7 @@ def test_a_stall_common_to_many_targets_is_found() -> None:
     assert figures["DISK.sda.BUSY_PERCENT"] > 60
 
 
+@pytest.mark.more
 def test_a_steady_run_and_a_single_slow_target_are_no_stall() -> None:
     assert make_report(stalled(lasting_s=0.0).events()).stalls == []
     run = stalled(lasting_s=0.0)

@@ -47,6 +47,7 @@ def lead(rows: int, guilty: set[int]) -> tuple[ChunkResult, int]:
     return done, deaths
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rows", [1, 2, 3, 8, 100, 5000])
 def test_the_row_that_kills_is_the_only_error(rows: int) -> None:
     for guilty in {0, rows // 3, rows - 1}:

@@ -481,6 +481,7 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
     }
 
 
+@pytest.mark.more
 def test_a_fault_in_the_loop_begins_anew(
     cluster: Process,
     tmp_path: Path,
