@@ -484,6 +484,7 @@ def test_reader_that_has_had_enough(option: list[str], tmp_path: Path) -> None:
     assert ran.returncode in (0, 1, 141)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("words", [["info", "a.fit"], ["info", "a.fit", "--json"], ["--version"]])
 def test_full_output_pipe_to_full_device(words: list[str], folder: Path) -> None:
     with Path("/dev/full").open("w") as full:

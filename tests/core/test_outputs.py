@@ -554,6 +554,7 @@ def watched(
     return [folder / f"{name}.fits" for name in names] if act is cut_by_command else []
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("act", "count"),
     [(fetch, 50), (clear, 15), (record, 15), (cut_by_command, 20), (tell, 5), (work, 3)],

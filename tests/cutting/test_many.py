@@ -1117,6 +1117,7 @@ cut_many(sys.argv[1], sys.argv[2], format="npy", progress=False)
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
 def test_a_run_in_npy_that_is_killed_is_gone_on_with(
     output: str, files: list[Path], tmp_path: Path

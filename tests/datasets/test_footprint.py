@@ -148,6 +148,7 @@ def check(sky: SkyMapping, shape: Any) -> Footprint:
     return place
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", real_files("sky", "sdss", "compressed", "odd"))
 def test_real_files(name: str, data: Path) -> None:
     for image in images(DATA / name):

@@ -310,6 +310,7 @@ IMPOSSIBLE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.more
 def test_impossible_headers(tmp_path: Path) -> None:
     paths = []
     for number, make in enumerate(IMPOSSIBLE.values()):

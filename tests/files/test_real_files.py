@@ -89,6 +89,7 @@ def test_the_same_images_are_found(name: str) -> None:
     assert found == expected
 
 
+@pytest.mark.more
 def test_any_box_equals_astropy_and_reads_back(name: str, new_path: Callable[[str], Path]) -> None:
     for number, hdu in astropy_images(name).items():
         boxes_equal(name, number, hdu.data, new_path)

@@ -105,6 +105,7 @@ def images(path: Path) -> Iterator[swathe.Image]:
     yield from found
 
 
+@pytest.mark.more
 def test_every_cut_of_every_file_maps_back(name: str) -> None:
     path = DATA / name
     rng = np.random.default_rng(3)
@@ -130,6 +131,7 @@ def test_every_cut_of_every_file_maps_back(name: str) -> None:
                         assert_maps_back(full, cut.wcs, (x0, y0), shape)
 
 
+@pytest.mark.more
 def test_sky_cuts_are_those_of_cutout2d(name: str) -> None:
     path = DATA / name
     rng = np.random.default_rng(4)

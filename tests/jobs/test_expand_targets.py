@@ -296,6 +296,7 @@ def stacked(found: Jobs, options: Options, table: dict[str, Any]) -> fits.HDULis
     return fits.open(found.result(job.id, row.name).file, checksum=True)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("survey")
 @pytest.mark.parametrize("way", ["mean", "median", "sigma-clipped", "weighted"])
 def test_stars_stay_where_they_are_and_keep_their_flux(

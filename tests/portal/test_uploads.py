@@ -264,6 +264,7 @@ def test_names_in_long_lists_are_resolved_through_a_proxy(monkeypatch: pytest.Mo
     assert asked[0].startswith("http://sesame.invalid/")
 
 
+@pytest.mark.more
 def test_names_are_not_asked_about_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(_service: str, _name: str) -> tuple[float, float]:
         time.sleep(0.02)

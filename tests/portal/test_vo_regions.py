@@ -87,6 +87,7 @@ def corners_around(ra: float, dec: float, radius: float, turns: list[float]) -> 
 CENTRES = [(10.0, -1.0), (0.001, 30.0), (359.999, -60.0), (45.0, 89.995), (200.0, -90.0)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("ra", "dec"), CENTRES)
 @pytest.mark.parametrize("kind", ["TAN", "SIN", "CAR", "STG"])
 @settings(max_examples=8)

@@ -155,6 +155,7 @@ def test_a_copy_to_a_folder_that_is_there_goes_into_it(run: Runner) -> None:
     assert names == ["beside", "into/first.py", "into/test_objects.py"]
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("name", ["wide:x", "wide:x/", "wide:x/y.d"])
 def test_a_folder_is_copied_with_r_only(tmp_path: Path, run: Runner, name: str) -> None:

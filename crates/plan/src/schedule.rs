@@ -4,6 +4,7 @@ use crate::costs::{Costs, IDLE, Load};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::LazyLock;
 
 /// Bytes of an answer on the line besides its body: 280 of nginx, some more of others.
 const ANSWER_BYTES: u64 = 300;
@@ -42,7 +43,7 @@ pub struct Compute {
     pub restart_s: f64,
     /// Each byte decompressed from a bzip2 stream.
     pub bzip2_byte_s: f64,
-    /// Each byte decoded from a tile, by its codec.
+    /// Each byte decoded from a tile or chunk, by its codec or filter.
     pub tile_byte_s: BTreeMap<String, f64>,
     /// Times of calls around the engine, by name; not used here.
     pub call: BTreeMap<String, f64>,
@@ -60,6 +61,25 @@ impl Default for Compute {
             ("HCOMPRESS_1", 9e-9),
             ("PLIO_1", 1.5e-9),
             ("NOCOMPRESS", 0.2e-9),
+            ("none", 0.1e-9),
+            ("deflate", 3e-9),
+            ("gzip", 3e-9),
+            ("shuffle", 0.2e-9),
+            ("fletcher32", 0.4e-9),
+            ("crc32c", 0.2e-9),
+            ("horizontal", 0.3e-9),
+            ("floating", 0.5e-9),
+            ("lzw", 8e-9),
+            ("packbits", 0.2e-9),
+            ("lzf", 3.3e-9),
+            ("lz4", 0.5e-9),
+            ("zstd", 1.8e-9),
+            ("bzip2", 26e-9),
+            ("bitshuffle", 2.2e-9),
+            ("blosc", 1.5e-9),
+            ("szip", 11e-9),
+            ("scaleoffset", 4e-9),
+            ("nbit", 4e-9),
         ];
         Compute {
             job_s: 1.5e-3,
@@ -100,6 +120,18 @@ impl WriteCosts {
 }
 
 impl Compute {
+    /// Seconds for each byte decoded by a codec, or by filters one after the other, such as
+    /// `shuffle+deflate`. One that was not measured takes its usual time; one that is not known,
+    /// that of gzip.
+    pub fn decode_byte_s(&self, codec: &str) -> f64 {
+        let usual = LazyLock::force(&USUAL);
+        let byte_s = |name: &str| {
+            let known = self.tile_byte_s.get(name).or_else(|| usual.tile_byte_s.get(name));
+            known.copied().unwrap_or(self.gzip_byte_s)
+        };
+        codec.split('+').map(byte_s).sum()
+    }
+
     /// Seconds to write results to the output of the job.
     pub fn write_s(&self, results: usize, bytes: usize) -> f64 {
         self.output.unwrap_or(self.write).seconds(results, bytes)
@@ -114,6 +146,9 @@ impl Compute {
         other_s.max(results as f64 * self.null_cut_s) + self.write_s(results, bytes)
     }
 }
+
+/// For what was not measured on a host.
+static USUAL: LazyLock<Compute> = LazyLock::new(Compute::default);
 
 /// A part of a job that one thread does: first it reads, step after step, then it computes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -289,6 +324,17 @@ impl SharedLine {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn filters_take_the_sum_of_their_times() {
+        let tile_byte_s = BTreeMap::from([("deflate".to_string(), 1e-9)]);
+        let compute = Compute { tile_byte_s, ..Compute::default() };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-15, "{a} {b}");
+        close(compute.decode_byte_s("deflate"), 1e-9);
+        let shuffle_s = Compute::default().tile_byte_s["shuffle"];
+        close(compute.decode_byte_s("shuffle+deflate"), 1e-9 + shuffle_s);
+        close(compute.decode_byte_s("a new filter"), compute.gzip_byte_s);
+    }
 
     fn task(wait_s: f64, compute_s: f64) -> Task {
         Task { steps: vec![Step { wait_s, ..Step::default() }], compute_s }

@@ -43,8 +43,7 @@ pub(super) fn reads(
         }
         Storage::Chunked(table) => {
             let (rounds, decoded_bytes) = tiles(&object.content, template, &**table, regions);
-            let codec = table.codec_name();
-            let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
+            let byte_s = compute.decode_byte_s(table.codec_name());
             (rounds, decoded_bytes, decoded_bytes as f64 * byte_s)
         }
     };
