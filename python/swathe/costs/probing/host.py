@@ -88,8 +88,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         results are dropped; `byte_s`: per byte of pixels cut out; `gzip_byte_s`: per byte
         decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
-        decoded, by codec of tiles or filter of chunks; `write`: what of `cut_s` and `byte_s` is writing, as in `WriteCosts`;
-        `formats`: by format of results, what `FormatCosts` has.
+        decoded, by codec of tiles or filter of chunks; `write`: what of `cut_s` and `byte_s` is
+        writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     begun_s = time.perf_counter()
