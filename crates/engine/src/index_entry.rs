@@ -113,7 +113,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     value.extend_from_slice(&layout_size.to_le_bytes());
     value.extend_from_slice(&packed_layout[..length]);
     let least_bytes = if entry.chunks.is_some() { CHUNKS_BYTES } else { 0 };
-    let least_bytes = least_bytes.max(members.as_ref().map_or(0, |members| 2 * members.len() as u64));
+    let least_bytes =
+        least_bytes.max(members.as_ref().map_or(0, |members| 2 * members.len() as u64));
     let most_bytes = (source.len() * SHARE / 100).max(least_bytes);
     let room = most_bytes.saturating_sub(value.len() as u64 + OVERHEAD);
     if let Some(seek) = &mut entry.seek {

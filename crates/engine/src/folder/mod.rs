@@ -7,9 +7,7 @@ mod table;
 use bytes::Bytes;
 use source::{FolderSource, Place};
 use std::sync::Arc;
-use swathe_store_api::{
-    Interrupt, ListItem, ListOptions, Source, StoreError, Stores, Version,
-};
+use swathe_store_api::{Interrupt, ListItem, ListOptions, Source, StoreError, Stores, Version};
 use table::{FolderTable, MOST_MEMBERS, MOST_TEXT_BYTES, Member};
 
 /// Names of objects that may be folders end so.
@@ -79,7 +77,8 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
             if start.is_empty() {
                 start = path.to_string();
             }
-            if below.contains('\0') || below.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            if below.contains('\0') || below.split('/').any(|part| matches!(part, "" | "." | ".."))
+            {
                 return Err(refuse(format!("expected the name of a member, found {below:?}")));
             }
             let stamp = match (entry.etag, entry.modified) {
@@ -100,7 +99,10 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
         }
     }
     if members.is_empty() {
-        return Err(StoreError::NotFound { url: place.url.clone(), why: ": an empty folder".into() });
+        return Err(StoreError::NotFound {
+            url: place.url.clone(),
+            why: ": an empty folder".into(),
+        });
     }
     place.ask_sizes(&start, &mut members, &unknown)?;
     let table = FolderTable::new(&start, members);

@@ -135,10 +135,12 @@ struct Folder {
 
 impl FolderSource {
     pub(super) fn new(place: Place, table: FolderTable) -> FolderSource {
-        let version = Version { size: table.stored_bytes, tag: format!("folder:{}", table.digest()) };
+        let version =
+            Version { size: table.stored_bytes, tag: format!("folder:{}", table.digest()) };
         let is_tagged = (0..table.count()).all(|number| table.stamp(number).starts_with('"'));
         // A request is for one member.
-        let costs = Costs { multi_range: None, multiplexed: None, ..place.store.settings().costs.clone() };
+        let costs =
+            Costs { multi_range: None, multiplexed: None, ..place.store.settings().costs.clone() };
         let mut notes = Vec::new();
         if !place.store.is_local() && !is_tagged {
             notes.push(format!(
@@ -183,7 +185,10 @@ impl Folder {
         let source = place.store.open(object).map_err(|error| self.missing_is_change(error))?;
         let Version { size: found, tag } = source.version();
         if *found != size || !has_stamp(tag, stamp) {
-            return Err(StoreError::Changed { url: source.url().to_string(), version: stamp.to_string() });
+            return Err(StoreError::Changed {
+                url: source.url().to_string(),
+                version: stamp.to_string(),
+            });
         }
         Ok(source)
     }
@@ -247,9 +252,8 @@ impl Folder {
             });
         }
         let head = self.table.bytes();
-        let part = |range: &Range<u64>| {
-            (range.start - offset) as usize..(range.end - offset) as usize
-        };
+        let part =
+            |range: &Range<u64>| (range.start - offset) as usize..(range.end - offset) as usize;
         if let Some(range) = common(&wanted, &(0..head.len() as u64)) {
             buffer[part(&range)].copy_from_slice(&head[range.start as usize..range.end as usize]);
             buffer[(range.end - offset) as usize..].fill(0);

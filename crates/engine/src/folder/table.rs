@@ -79,7 +79,7 @@ impl FolderTable {
         if bytes.get(..8)? != MAGIC {
             return None;
         }
-        let number = |at| Some(word(bytes.get(8 * at..8 * at + 8)?));
+        let number = |at: usize| Some(word(bytes.get(8 * at..8 * at + 8)?));
         let limit = |number: u64, most| usize::try_from(number).ok().filter(|&it| it <= most);
         let count = limit(number(1)?, MOST_MEMBERS)?;
         let path_bytes = limit(number(2)?, MOST_TEXT_BYTES)?;
@@ -93,7 +93,8 @@ impl FolderTable {
         std::str::from_utf8(&bytes[start - path_bytes..start]).ok()?;
         let names = ends(&bytes, start..middle, count)?;
         let stamps = ends(&bytes, middle..bytes.len(), count)?;
-        let mut table = FolderTable { bytes, count, path_end: start, names, stamps, stored_bytes: 0 };
+        let mut table =
+            FolderTable { bytes, count, path_end: start, names, stamps, stored_bytes: 0 };
         let mut end = table.bytes.len() as u64;
         for number in 0..count {
             let range = table.range(number);
@@ -205,7 +206,8 @@ mod tests {
 
     #[test]
     fn members_lie_far_from_each_other_in_the_order_of_their_names() {
-        let table = FolderTable::new("x/y", vec![member("b", 5), member("a/c", 1 << 33), member("", 0)]);
+        let table =
+            FolderTable::new("x/y", vec![member("b", 5), member("a/c", 1 << 33), member("", 0)]);
         let table = table.expect("a table");
         let names: Vec<&str> = (0..3).map(|number| table.name(number)).collect();
         assert_eq!(names, ["", "a/c", "b"]);
@@ -238,7 +240,12 @@ mod tests {
             // Whatever it says now, it can be asked for everything.
             if let Some(table) = FolderTable::parse(bytes.into()) {
                 for number in 0..table.count() {
-                    let _ = (table.name(number), table.stamp(number), table.range(number), table.path());
+                    let _ = (
+                        table.name(number),
+                        table.stamp(number),
+                        table.range(number),
+                        table.path(),
+                    );
                 }
             }
         }
