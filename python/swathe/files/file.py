@@ -261,6 +261,8 @@ def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
 def _recent_of(path: Source, fresh: bool) -> RecentFile:
     name = name_of(path)
     state = _state(name)
+    if state is not None and os.path.isdir(name):  # what is in it changes without it
+        return RecentFile(_swathe.open(name), [])
     if state is None:
         native = _swathe.open(name, stores_for([name]), fresh)
         return RecentFile(native, [], None if "://" in name else name)

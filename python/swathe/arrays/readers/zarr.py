@@ -173,7 +173,8 @@ def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str,
         chunk_shape = meta.chunk_shape if shard is None else shard.chunk_shape
         table = np.array([*rows], "u8").reshape(-1, 3)
         storage = writer.chunks(chunk_shape, meta.codecs.filters, *table.T)
-        fill = meta.fill
+        # Zeros are no value that an array chose for what is missing.
+        fill = meta.fill if any(meta.fill or b"") else None
     except (FormatError, TypeError, OverflowError) as error:
         storage, fill = refusal(str(error)[:300]), None
     if not dtype.itemsize and storage["kind"] != "refused":
