@@ -166,7 +166,9 @@ def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str,
         shape = shape_of
         meta = _meta_2(node, shape) if node["zarr_format"] == 2 else _meta_3(node, shape)
         dtype, dims, attributes = meta.dtype, meta.dims, encode_attributes(meta.attributes)
-        if why := chunk_fault(meta.chunk_shape if meta.codecs.shard is None else (), dtype.itemsize):
+        if why := chunk_fault(
+            meta.chunk_shape if meta.codecs.shard is None else (), dtype.itemsize
+        ):
             raise FormatError(why)
         shard = meta.codecs.shard
         rows = _chunks(members, path, meta) if shard is None else _inner(members, path, meta, shard)
@@ -284,7 +286,9 @@ def _inner(
     count = math.prod(per_shard)
     length = 16 * count + (4 if shard.has_sum else 0)
     if length > MOST_INDEX_BYTES:
-        raise FormatError(f"index of a shard: expected at most {MOST_INDEX_BYTES} bytes, found more")
+        raise FormatError(
+            f"index of a shard: expected at most {MOST_INDEX_BYTES} bytes, found more"
+        )
     for _, place, name in _stored(members, path, meta):
         member = members[name]
         start = 0 if shard.is_index_first else member.length - length
@@ -325,7 +329,9 @@ def _sides(value: Any, what: str, least: int, axes: int | None = None) -> tuple[
 def _dims(names: Any, axes: int) -> tuple[str, ...]:
     if not isinstance(names, list) or len(names) != axes or not any(names):
         return ()
-    return tuple(name if isinstance(name, str) and name else f"dim_{at}" for at, name in enumerate(names))
+    return tuple(
+        name if isinstance(name, str) and name else f"dim_{at}" for at, name in enumerate(names)
+    )
 
 
 def _separator(value: Any) -> str:

@@ -89,7 +89,9 @@ def codecs_3(codecs: Any, axes: int, element_bytes: int) -> Codecs:
             shard = _shard(options, axes)
             inner = codecs_3(options.get("codecs"), axes, element_bytes)
             if inner.shard is not None:
-                raise FormatError("codec sharding_indexed: expected chunks in a shard, found shards")
+                raise FormatError(
+                    "codec sharding_indexed: expected chunks in a shard, found shards"
+                )
             filters, order = inner.filters, inner.order
         elif not order or shard is not None:
             raise FormatError(f"codec: expected one that is decoded there, found {name[:60]!r}")
@@ -142,7 +144,9 @@ def _filter(name: str, options: dict[str, Any], element_bytes: int) -> list[dict
 
 def _check_order(order: Any, axes: int) -> None:
     if order not in ("C", list(range(axes))) and axes > 1:
-        raise FormatError(f"codec transpose: expected the order of the axes, found {str(order)[:60]}")
+        raise FormatError(
+            f"codec transpose: expected the order of the axes, found {str(order)[:60]}"
+        )
 
 
 def _list(value: Any) -> list[Any]:

@@ -44,7 +44,9 @@ def dtype_2(value: Any, depth: int = 0) -> np.dtype[Any]:
 
 def _sides(value: Any) -> tuple[int, ...]:
     sides = value if isinstance(value, list) else [value]
-    if len(sides) > DEEPEST or not all(isinstance(side, int) and 0 < side < 1 << 16 for side in sides):
+    if len(sides) > DEEPEST or not all(
+        isinstance(side, int) and 0 < side < 1 << 16 for side in sides
+    ):
         raise FormatError(f"expected the sides of a field, found {str(value)[:100]}")
     return tuple(sides)
 
@@ -88,7 +90,9 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
     try:
         element = _fill(value, dtype)
     except (ValueError, TypeError, OverflowError, IndexError) as error:
-        raise FormatError(f"fill value: expected one of {dtype}, found {str(value)[:60]}") from error
+        raise FormatError(
+            f"fill value: expected one of {dtype}, found {str(value)[:60]}"
+        ) from error
     if len(element) != dtype.itemsize:
         raise FormatError(
             f"fill value: expected {dtype.itemsize} bytes, found {len(element)} ({str(value)[:60]})"
@@ -112,7 +116,9 @@ def _fill(value: Any, dtype: np.dtype[Any]) -> bytes:
     if dtype.kind in "SV":
         if isinstance(value, int) and value == 0:
             return bytes(dtype.itemsize)
-        content = bytes(value) if isinstance(value, list) else base64.b64decode(value, validate=True)
+        content = (
+            bytes(value) if isinstance(value, list) else base64.b64decode(value, validate=True)
+        )
         return content.ljust(dtype.itemsize, b"\0")
     if dtype.kind == "U":
         return np.array("" if value == 0 else str(value), dtype).tobytes()
@@ -132,7 +138,7 @@ def encode_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str | bool | float) or _is_int(value):
+    if isinstance(value, str | bool | float | np.generic) or _is_int(value):
         return value
     if isinstance(value, list) and value:
         if all(isinstance(each, str) for each in value):

@@ -40,9 +40,14 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
         meta = _array_metadata(name, data, chunk_shape, variable.dims, variable.attrs)
         arrays[name] = meta
         yield f"{name}/zarr.json", _json(meta)
-        for place in product(*(range(-(-a // b)) for a, b in zip(data.shape, chunk_shape, strict=True))):
+        for place in product(
+            *(range(-(-a // b)) for a, b in zip(data.shape, chunk_shape, strict=True))
+        ):
             key = "/".join(map(str, ("c", *place)))
-            yield f"{name}/{key}", gzip.compress(_chunk(data, place, chunk_shape), GZIP_LEVEL, mtime=0)
+            yield (
+                f"{name}/{key}",
+                gzip.compress(_chunk(data, place, chunk_shape), GZIP_LEVEL, mtime=0),
+            )
     root = {
         "zarr_format": 3,
         "node_type": "group",
@@ -130,7 +135,9 @@ def _fill_value(name: str, dtype: np.dtype[Any], fill: Any) -> Any:
         try:
             value = np.asarray(fill).astype(dtype).reshape(())
         except (TypeError, ValueError) as error:
-            raise OutputError(f"{name}: expected a fill value of {dtype}, found {fill!r:.60}") from error
+            raise OutputError(
+                f"{name}: expected a fill value of {dtype}, found {fill!r:.60}"
+            ) from error
     if dtype.kind == "c":
         return [_number(float(value.real)), _number(float(value.imag))]
     return _number(value.item())
