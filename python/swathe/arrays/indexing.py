@@ -35,7 +35,8 @@ MAGIC = {
     "zarr": (b"SWFOLDER", b"PK\x03\x04"),
     "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
-"""First bytes of the formats. A Zarr is a folder, as the engine reads it, or a zip file. HDF5 may begin at byte 512, 1024, 2048, ... too."""
+"""First bytes of the formats. A Zarr is a folder, as the engine reads it, or a zip file. HDF5 may
+begin at byte 512, 1024, 2048, ... too."""
 FIRST_READ = 16
 MOST_USER_BYTES = 1 << 20
 """Largest block of a user before HDF5; 512 bytes are usual."""

@@ -5,11 +5,13 @@ A folder is one object with a head that names its members (`crates/engine/src/fo
 
 from __future__ import annotations
 
+import encodings.cp437  # noqa: F401 - zipfile needs it, and a confined process opens no file
 import json
 import struct
 import zipfile
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +126,7 @@ class ZipMembers(Members):
         self._archive = archive
         self._infos = {each.filename: each for each in infos if not each.is_dir()}
         starts = sorted({each.header_offset for each in infos} | {archive.start_dir})
-        ends = dict(zip(starts, starts[1:], strict=False))
+        ends = dict(pairwise(starts))
         members = {
             name: _zip_member(file, each, ends.get(each.header_offset, 0))
             for name, each in self._infos.items()
