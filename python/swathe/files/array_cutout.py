@@ -63,8 +63,8 @@ class ArrayCutout:
 
     @property
     def name(self) -> str:
-        """Return the last part of the path of the array."""
-        return self.path.rsplit("/", 1)[-1]
+        """Return the last part of the path of the array; `array` if that is the root."""
+        return self.path.rsplit("/", 1)[-1] or "array"
 
     @property
     def data(self) -> NDArray[Any]:
