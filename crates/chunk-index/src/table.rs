@@ -73,6 +73,13 @@ impl ChunkTable for IndexTable {
         })
     }
 
+    fn is_whole(&self) -> bool {
+        match &self.positions {
+            Positions::Listed { rows, .. } => self.grid.count() == Some(rows.len() as u64),
+            Positions::Regular { .. } => true,
+        }
+    }
+
     fn fill(&self) -> &[u8] {
         &self.fill
     }

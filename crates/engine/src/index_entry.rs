@@ -15,7 +15,7 @@ const CHUNKS_BYTES: u64 = 1 << 20;
 /// A larger one is not believed to be one.
 const MOST_INDEX_BYTES: usize = 1 << 30;
 /// Changes whenever the format of an entry does, so that old entries are ignored.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// HDUs or chunk index, and seek points, of one version of an object.
 #[derive(Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub(crate) struct IndexEntry {
     pub seek: Option<SeekTable>,
     /// The bytes of its chunk index, if it is not FITS.
     pub chunks: Option<serde_bytes::ByteBuf>,
+    /// Its members, if it is a folder of a server.
+    pub members: Option<serde_bytes::ByteBuf>,
 }
 
 /// The user's index, or the error. Opened once per process.
@@ -79,9 +81,9 @@ fn read(key: &str) -> Option<(Version, IndexEntry)> {
     }
     let mut bytes = vec![0; layout_size];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
-    let (version, hdus, next, warning, chunks) = postcard::from_bytes(&bytes).ok()?;
+    let (version, hdus, next, warning, chunks, members) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some((version, IndexEntry { hdus, next, warning, seek, chunks }))
+    Some((version, IndexEntry { hdus, next, warning, seek, chunks, members }))
 }
 
 /// Save the entry of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -94,8 +96,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     if !source.version().is_told_apart() {
         return Ok(());
     }
-    let IndexEntry { hdus, next, warning, chunks, .. } = &*entry;
-    let layout = postcard::to_stdvec(&(source.version(), hdus, next, warning, chunks))
+    let IndexEntry { hdus, next, warning, chunks, members, .. } = &*entry;
+    let layout = postcard::to_stdvec(&(source.version(), hdus, next, warning, chunks, members))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed_layout = vec![0; compressor.deflate_compress_bound(layout.len())];
@@ -111,6 +113,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     value.extend_from_slice(&layout_size.to_le_bytes());
     value.extend_from_slice(&packed_layout[..length]);
     let least_bytes = if entry.chunks.is_some() { CHUNKS_BYTES } else { 0 };
+    let least_bytes =
+        least_bytes.max(members.as_ref().map_or(0, |members| 2 * members.len() as u64));
     let most_bytes = (source.len() * SHARE / 100).max(least_bytes);
     let room = most_bytes.saturating_sub(value.len() as u64 + OVERHEAD);
     if let Some(seek) = &mut entry.seek {

@@ -10,6 +10,7 @@ mod cutout;
 mod decoded_cache;
 mod error;
 mod estimate;
+mod folder;
 mod index_entry;
 mod inflate;
 mod job;

@@ -6,6 +6,7 @@ mod events;
 
 use crate::byte_source::ByteSource;
 use crate::error::EngineError;
+use crate::folder;
 use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
 use crate::selector::{Selector, is_image, list_hdus, numbers};
@@ -84,13 +85,16 @@ impl Object {
         let name = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((key, _)) = server
-            && let Some((version, entry)) = index_entry::load_last(&key)
-            && let Some(source) = stores.assume(url, version)?
+            && let Some((version, mut entry)) = index_entry::load_last(&key)
+            && let Some(source) = match entry.members.take() {
+                Some(members) => folder::assume(url, stores, &version, members.into_vec().into()),
+                None => stores.assume(url, version)?,
+            }
         {
             let kind = entry.seek.as_ref().map(|table| table.kind);
             return Ok(Object::new(source, name, kind, Some(entry), stores, true, cancel));
         }
-        Object::of_source(stores.open(url)?, name, stores, cancel)
+        Object::of_source(folder::open(url, stores)?, name, stores, cancel)
     }
 
     /// The object of a source that is open; `name`: `NAME:path`, if it is called so.
@@ -223,7 +227,7 @@ impl Object {
 
     /// Bytes of the object as stored.
     pub fn size(&self) -> u64 {
-        self.source.len()
+        self.source.stored_bytes()
     }
 
     /// The version that is read: every byte of every cut comes from it.
@@ -374,7 +378,8 @@ impl Object {
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
         let chunks = self.chunk_index().map(|index| index.bytes().to_vec().into());
         let (next, warning) = (walk.next, walk.warning.clone());
-        let mut entry = IndexEntry { hdus, next, warning, seek, chunks };
+        let members = self.members_to_keep();
+        let mut entry = IndexEntry { hdus, next, warning, seek, chunks, members };
         if let Err(message) = index_entry::save(&*self.source, &mut entry) {
             self.note(format!("the index was not written: {message}"));
         }

@@ -97,6 +97,11 @@ pub trait ChunkTable: Debug + Send + Sync {
         0..0
     }
 
+    /// Whether every chunk is stored, as far as the object has no table.
+    fn is_whole(&self) -> bool {
+        true
+    }
+
     /// The element of chunks that are not stored.
     fn fill(&self) -> &[u8];
 
@@ -171,6 +176,14 @@ pub struct Need {
 }
 
 impl Layout {
+    /// As [`ChunkTable::is_whole`].
+    pub fn is_whole(&self) -> bool {
+        match &self.storage {
+            Storage::Rows(_) => true,
+            Storage::Chunked(table) => table.is_whole(),
+        }
+    }
+
     /// The size of the read of a region. The region must lie in the array.
     pub fn need(&self, region: &Region) -> Need {
         let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);

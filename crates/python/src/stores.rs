@@ -79,7 +79,7 @@ impl Stores {
         with_hidden: bool,
         may_lack: bool,
     ) -> PyResult<Listing> {
-        let options = ListOptions { with_hidden, may_lack };
+        let options = ListOptions { with_hidden, may_lack, ..ListOptions::default() };
         let listing = self.inner.list(place, options);
         Ok(Listing::new(listing.map_err(|error| to_python(py, &error.into()))?))
     }

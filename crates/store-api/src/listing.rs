@@ -41,6 +41,8 @@ pub struct ListOptions {
     pub with_hidden: bool,
     /// Whether a folder that does not exist counts as an empty one.
     pub may_lack: bool,
+    /// Whether links to folders, which are not followed, are told as [`ListItem::Unlisted`].
+    pub tells_links: bool,
 }
 
 /// A listing on its way: one page at a time is in memory.

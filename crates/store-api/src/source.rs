@@ -105,6 +105,16 @@ pub trait Source: Send + Sync {
         self.version().size
     }
 
+    /// Bytes that its store keeps for it: less than [`Source::len`] if it has gaps.
+    fn stored_bytes(&self) -> u64 {
+        self.len()
+    }
+
+    /// Its members, as an index keeps them, if it is a folder; `None` for any other object.
+    fn members(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Fill `buffer` from `offset`.
     ///
     /// # Errors

@@ -12,6 +12,8 @@ use swathe_store_api::StoreError;
 pub(crate) struct LocalFolders {
     pub(crate) root: PathBuf,
     pub(crate) folders: StoreFolders,
+    /// As [`swathe_store_api::ListOptions::tells_links`].
+    pub(crate) tells_links: bool,
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -103,7 +105,8 @@ impl LocalFolders {
         match self.folders.open(path, OFlags::PATH).map(|file| fstat(&file)) {
             Ok(Ok(stat)) => {
                 let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-                is_file.then(|| object(&stat))
+                let unlisted = || EntryKind::Unlisted("a link to a folder".into());
+                is_file.then(|| object(&stat)).or_else(|| self.tells_links.then(unlisted))
             }
             Ok(Err(error)) => Some(EntryKind::Unlisted(plain(&error.into()))),
             Err(Refusal::LeadsOut) => Some(leads_out()),

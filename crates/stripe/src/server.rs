@@ -316,7 +316,7 @@ impl Server {
     }
 
     fn listing(&self, path: &str) -> Result<Box<dyn Listing>, StoreError> {
-        let options = ListOptions { with_hidden: true, may_lack: true };
+        let options = ListOptions { with_hidden: true, may_lack: true, ..ListOptions::default() };
         self.at(path, |name| self.store.list(name, options))
     }
 

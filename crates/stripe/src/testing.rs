@@ -301,7 +301,7 @@ impl TestStripe {
     /// The same, and the notes.
     pub(crate) fn list_with_notes(&self, path: &str) -> Result<ListedNames, StoreError> {
         let url = TestStripe::url(path);
-        let options = ListOptions { with_hidden: false, may_lack: true };
+        let options = ListOptions { may_lack: true, ..ListOptions::default() };
         let mut listing =
             self.store.list(ObjectName { url: &url, qualified_name: None }, options)?;
         let mut all = Vec::new();

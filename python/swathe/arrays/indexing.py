@@ -32,9 +32,11 @@ MAGIC = {
     "netcdf3": (b"CDF\x01", b"CDF\x02", b"CDF\x05"),
     "hdf4": (b"\x0e\x03\x13\x01",),
     "asdf": (b"#ASDF ",),
+    "zarr": (b"SWFOLDER", b"PK\x03\x04"),
     "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
-"""First bytes of the formats. HDF5 may begin at byte 512, 1024, 2048, ... too."""
+"""First bytes of the formats. A Zarr is a folder, as the engine reads it, or a zip file. HDF5 may
+begin at byte 512, 1024, 2048, ... too."""
 FIRST_READ = 16
 MOST_USER_BYTES = 1 << 20
 """Largest block of a user before HDF5; 512 bytes are usual."""
@@ -65,6 +67,7 @@ READERS = {
     "hdf4": Reader("hdf4", is_flat=True),
     "tiff": Reader("tiff", ("tifffile",), "geotiff", files=16, is_flat=True),
     "asdf": Reader("asdf", ("yaml",), "asdf", files=16, is_flat=True),
+    "zarr": Reader("zarr"),
 }
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, ConfinedProcess] = {}

@@ -85,11 +85,17 @@ def check_output(
         return
     if status is not None:
         refuse_sources({_identity(status): output}, sources)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) and not is_zarr_folder(output):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise OutputError(f"{output}: cannot write: it is {kind}")
     if not overwrite:
         raise OutputExistsError(f"{output}: {EXISTS}")
+
+
+def is_zarr_folder(path: Path) -> bool:
+    """Check whether a folder is a Zarr by its name and content: an output may replace it."""
+    names = ("zarr.json", ".zgroup", ".zarray")
+    return path.suffix == ".zarr" and any((path / name).is_file() for name in names)
 
 
 def check_trace(path: Path, *, rotates: bool = False) -> None:

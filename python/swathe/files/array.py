@@ -66,8 +66,8 @@ class Array:
 
     @property
     def name(self) -> str:
-        """Return the last part of its path."""
-        return self.path.rsplit("/", 1)[-1]
+        """Return the last part of its path; `array` if it is the root."""
+        return self.path.rsplit("/", 1)[-1] or "array"
 
     @property
     def shape(self) -> tuple[int, ...]:

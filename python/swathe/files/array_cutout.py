@@ -63,8 +63,8 @@ class ArrayCutout:
 
     @property
     def name(self) -> str:
-        """Return the last part of the path of the array."""
-        return self.path.rsplit("/", 1)[-1]
+        """Return the last part of the path of the array; `array` if that is the root."""
+        return self.path.rsplit("/", 1)[-1] or "array"
 
     @property
     def data(self) -> NDArray[Any]:
@@ -232,11 +232,11 @@ class ArrayCutout:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the cut, with what belongs to it, in the format that the suffix names.
 
-        `.nc`, `.h5` and `.tif` keep the elements as stored; `.npy` has only these; `.png` shows
-        one plane. The file gets its name when it is complete. The source is never replaced.
+        `.nc`, `.h5`, `.zarr` and `.tif` keep the elements as stored; `.npy` has only these; `.png`
+        shows one plane. The file gets its name when it is complete. The source is never replaced.
 
         Args:
-            path: file to write.
+            path: file to write; of Zarr, a folder.
             overwrite: whether an existing file may be replaced.
 
         Raises:
@@ -252,6 +252,12 @@ class ArrayCutout:
         from swathe.files.array_outputs import saving
 
         path = Path(path)
+        if path.suffix.lower() == ".zarr":
+            from swathe.core.folder_output import write_folder
+            from swathe.files.array_outputs.zarr import zarr_members
+
+            write_folder(path, zarr_members(self), overwrite=overwrite, sources=[self.url])
+            return
         write_file(path, saving(self, path), overwrite=overwrite, sources=[self.url])
 
 

@@ -1,4 +1,4 @@
-"""Open files of arrays: HDF5, NetCDF, HDF4, TIFF and ASDF."""
+"""Open files of arrays: HDF5, NetCDF, HDF4, TIFF, ASDF and Zarr."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArrayFile(OpenObject):
 
     @property
     def format(self) -> str:
-        """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff` or `asdf`."""
+        """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff`, `asdf` or `zarr`."""
         return self.tree.format
 
     @property

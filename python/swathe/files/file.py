@@ -184,6 +184,8 @@ def _hdu_label(info: HduInfo) -> str:
 
 RECENT = 8
 """Local files kept open, so that the next cut from them need not read headers."""
+MOST_PARTS = 2_000
+"""Limit of the folders and metadata that are looked at before each cut from a folder kept open."""
 
 
 @dataclass
@@ -195,13 +197,15 @@ class RecentFile:
         notes: warnings about it so far.
         name: its name, `NAME:path`, if it is one of a store.
         state: changes when a local file does.
+        parts: of a folder, the files and folders whose states are its state.
         tree: its arrays, once they are known.
     """
 
     native: _swathe.Object
     notes: list[str]
     name: str | None = None
-    state: tuple[int, ...] | None = None
+    state: tuple[Any, ...] | None = None
+    parts: tuple[str, ...] = ()
     tree: ArrayTree | None = None
 
 
@@ -261,6 +265,8 @@ def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
 def _recent_of(path: Source, fresh: bool) -> RecentFile:
     name = name_of(path)
     state = _state(name)
+    if state is not None and os.path.isdir(name):
+        return _recent_folder(name, fresh)
     if state is None:
         native = _swathe.open(name, stores_for([name]), fresh)
         return RecentFile(native, [], None if "://" in name else name)
@@ -271,7 +277,36 @@ def _recent_of(path: Source, fresh: bool) -> RecentFile:
         if entry is not None and entry.state == state:
             _recent.move_to_end(key)
             return entry
-    recent = RecentFile(_swathe.open(name), [], None, state)
+    return _keep(key, RecentFile(_swathe.open(name), [], None, state))
+
+
+def _recent_folder(name: str, fresh: bool) -> RecentFile:
+    """Open a folder of files, or return it if its folders and metadata have not changed.
+
+    A chunk that was written over in place is an error when it is read; then `fresh` is set.
+    """
+    key = os.path.abspath(name)
+    with _recent_lock:
+        entry = _recent.get(key)
+    if entry is not None and not fresh and entry.state == tuple(map(_state, entry.parts)):
+        return entry
+    parts = tuple(_folder_parts(key))
+    state = tuple(map(_state, parts))
+    recent = RecentFile(_swathe.open(name), [], None, state, parts=parts)
+    return _keep(key, recent) if len(parts) <= MOST_PARTS else recent
+
+
+def _folder_parts(folder: str) -> Iterator[str]:
+    """Iterate over a folder, those in it, and their files that are no chunks."""
+    for place, _, files in os.walk(folder):
+        yield place
+        for name in files:
+            if name.startswith(".z") or name.endswith(".json"):
+                yield os.path.join(place, name)
+
+
+def _keep(key: str, recent: RecentFile) -> RecentFile:
+    """Keep a file open, in place of the one that was used longest ago."""
     with _recent_lock:
         _recent[key] = recent
         _recent.move_to_end(key)

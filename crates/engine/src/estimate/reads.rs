@@ -143,7 +143,7 @@ impl ReadPlanner<'_> {
 
     /// The alternative that reads all of the object.
     fn whole(&self, how: &'static str, unpack_s: f64) -> Alternative {
-        let load = Load::single(self.source.len());
+        let load = Load::single(self.source.stored_bytes());
         Alternative { how, load, read_s: self.seconds(load), unpack_s }
     }
 

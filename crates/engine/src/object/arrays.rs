@@ -77,6 +77,20 @@ impl Object {
         Ok(index)
     }
 
+    /// The members of a folder of a server, if it can be read again without being listed: with all
+    /// chunks of its arrays, so that none can be added unnoticed.
+    pub(super) fn members_to_keep(&self) -> Option<serde_bytes::ByteBuf> {
+        let is_whole = |array: &Array| match &array.storage {
+            ArrayStorage::Object(layout) => layout.is_whole(),
+            ArrayStorage::Index | ArrayStorage::Refused { .. } => true,
+            ArrayStorage::Library { .. } => false,
+        };
+        let index = self.chunk_index()?;
+        let keeps = self.can_be_assumed() && index.arrays().iter().all(is_whole);
+        let members = keeps.then(|| self.source.members()).flatten()?;
+        Some(members.to_vec().into())
+    }
+
     /// The template to cut from an array, by its path; by default the only one with a plane.
     pub(super) fn array_template(
         &self,

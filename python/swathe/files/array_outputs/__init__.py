@@ -12,8 +12,15 @@ if TYPE_CHECKING:
 
     from swathe.files.variable import VariableSet
 
-SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5", ".tif", ".tiff", ".npy", ".png")
-DEFAULTS = {"hdf5": ".nc", "netcdf3": ".nc", "hdf4": ".nc", "tiff": ".tif", "asdf": ".nc"}
+SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5", ".tif", ".tiff", ".zarr", ".npy", ".png")
+DEFAULTS = {
+    "hdf5": ".nc",
+    "netcdf3": ".nc",
+    "hdf4": ".nc",
+    "tiff": ".tif",
+    "asdf": ".nc",
+    "zarr": ".zarr",
+}
 """Suffix of a cut without a name, by the format of the source."""
 
 

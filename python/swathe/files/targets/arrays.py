@@ -32,6 +32,7 @@ SUFFIXES: tuple[str, ...] = (
     ".he5",
     ".nc",
     ".nc4",
+    ".zarr",
 )
 """Suffixes of files that are opened before a run. Others are opened if a row names an array: a list
 of 100,000 FITS files would be read twice."""

@@ -1,0 +1,110 @@
+//! A folder that is one object: a store's files below a path, which a format such as Zarr spreads an
+//! array over. It is listed once, and then read as a space of bytes (`table`).
+
+mod source;
+mod table;
+
+use bytes::Bytes;
+use source::{FolderSource, Place};
+use std::sync::Arc;
+use swathe_store_api::{Interrupt, ListItem, ListOptions, Source, StoreError, Stores, Version};
+use table::{FolderTable, MOST_MEMBERS, MOST_TEXT_BYTES, Member};
+
+/// Names of objects that may be folders end so.
+const SUFFIX: &str = ".zarr";
+
+/// Whether a name is that of a folder: of a folder of this machine, or one that ends in a slash or in
+/// `.zarr`.
+fn is_folder(name: &str, stores: &Stores) -> bool {
+    match stores.file_of(name) {
+        Some(path) => path.is_dir(),
+        None => name.ends_with('/') || name.to_ascii_lowercase().ends_with(SUFFIX),
+    }
+}
+
+/// Open an object, or a folder as one.
+///
+/// # Errors
+/// As [`Stores::open`]; of a folder, those of listing it, and [`StoreError::Unsupported`] if something
+/// in it cannot be listed.
+pub(crate) fn open(name: &str, stores: &Stores) -> Result<Arc<dyn Source>, StoreError> {
+    if !is_folder(name, stores) {
+        return stores.open(name);
+    }
+    let place = Place::new(name, stores);
+    match list(&place, stores) {
+        Ok(table) => Ok(Arc::new(FolderSource::new(place, table))),
+        // An object may have such a name.
+        Err(error) if place.store.is_local() || name.ends_with('/') => Err(error),
+        Err(error) => stores.open(name).map_err(|_| error),
+    }
+}
+
+/// A folder of a server as it was seen before, without a request. `None` if reading could not check
+/// each of its members.
+pub(crate) fn assume(
+    name: &str,
+    stores: &Stores,
+    version: &Version,
+    members: Bytes,
+) -> Option<Arc<dyn Source>> {
+    let source = FolderSource::new(Place::new(name, stores), FolderTable::parse(members)?);
+    let is_known = source.can_be_assumed() && source.version() == version;
+    is_known.then(|| Arc::new(source) as Arc<dyn Source>)
+}
+
+/// List the members of a folder.
+fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
+    let refuse = |why: String| StoreError::Unsupported { url: place.url.clone(), why };
+    let options = ListOptions { with_hidden: true, tells_links: true, ..ListOptions::default() };
+    let folder = format!("{}/", place.name.trim_end_matches('/'));
+    let mut listing = stores.list(&folder, options)?;
+    let (mut members, mut text_bytes, mut unknown) = (Vec::new(), 0, Vec::new());
+    let mut start = String::new();
+    let interrupt = Interrupt::current();
+    while let Some(page) = listing.next_page()? {
+        if interrupt.is_set() {
+            return Err(StoreError::Interrupted { url: place.url.clone() });
+        }
+        for item in page {
+            let entry = match item {
+                ListItem::Object(entry) => entry,
+                ListItem::Unlisted { path, why } => {
+                    return Err(refuse(format!("{path} cannot be listed: {why}")));
+                }
+            };
+            let Some((path, below)) = place.split(&entry.path) else { continue };
+            if start.is_empty() {
+                start = path.to_string();
+            }
+            if below.contains('\0') || below.split('/').any(|part| matches!(part, "" | "." | ".."))
+            {
+                return Err(refuse(format!("expected the name of a member, found {below:?}")));
+            }
+            let stamp = match (entry.etag, entry.modified) {
+                (Some(etag), _) => format!("\"{etag}\""),
+                (None, modified) => modified.unwrap_or_default(),
+            };
+            text_bytes += below.len() + stamp.len() + 2;
+            if members.len() == MOST_MEMBERS || text_bytes > MOST_TEXT_BYTES {
+                return Err(refuse(format!(
+                    "expected at most {MOST_MEMBERS} members, with names of {MOST_TEXT_BYTES} bytes"
+                )));
+            }
+            if entry.size.is_none() {
+                unknown.push(members.len());
+            }
+            let (name, size) = (below.to_string(), entry.size.unwrap_or_default());
+            members.push(Member { name, size, stamp: stamp.replace('\0', "") });
+        }
+    }
+    if members.is_empty() {
+        return Err(StoreError::NotFound {
+            url: place.url.clone(),
+            why: ": an empty folder".into(),
+        });
+    }
+    place.ask_sizes(&start, &mut members, &unknown)?;
+    let table = FolderTable::new(&start, members);
+    table.ok_or_else(|| refuse("expected members of less than 2^62 bytes in all".into()))
+}
