@@ -1,10 +1,11 @@
-"""Windows of 100 x 100 from HDF5, NetCDF4, GeoTIFF and ASDF, beside the library of each format.
+"""Windows of 100 x 100 from HDF5, NetCDF4, GeoTIFF, ASDF and Zarr, beside the library of each format.
 
     python benches/formats.py [--only windows --only tiff ...] [--repeats N]
 
 Parts: `windows` (chunked, deflated HDF5 on disk, chunks of 100, 256 and 512, on one and two
 threads; h5py opened for each cut, and kept open without its cache of chunks), `tiff` (a tiled,
-deflated GeoTIFF; rasterio), `asdf` (an uncompressed array of 4,096 x 4,096; asdf), `index` (the
+deflated GeoTIFF; rasterio), `asdf` (an uncompressed array of 4,096 x 4,096; asdf), `zarr` (a
+folder of version 3, zstd; zarr-python opened for each cut, and kept open), `index` (the
 index of a file of 100,000 chunks), `remote` (nginx behind 56 ms and 160 Mb/s; h5py over fsspec).
 Decoded chunks are not cached by either side, indexes are known unless the line says otherwise.
 """
@@ -34,7 +35,7 @@ SIDE, WINDOW = 4096, 100
 CHUNKS = (100, 256, 512)
 MANY_CHUNKS = 100_000
 LINK = Link("nginx", 56, shared=20_000_000)
-PARTS = ("windows", "tiff", "asdf", "index", "remote")
+PARTS = ("windows", "tiff", "asdf", "zarr", "index", "remote")
 
 
 def main() -> None:
@@ -184,6 +185,36 @@ def measure_asdf(side: int, args: Any) -> Any:
     ours = partial(swathe_windows, path, "/roman/data", places)
     ways: dict[str, Callable[[], Any]] = {"swathe": ours, "asdf, opened for each": opened}
     return compare("ASDF, not compressed", ways, len(places), args.repeats)
+
+
+def measure_zarr(side: int, args: Any) -> Any:
+    """Windows from chunked Zarr on disk."""
+    import zarr
+
+    data, places, results = pixels(side), corners(args.windows, side), {}
+    for chunk in CHUNKS:
+        path = str(FOLDER / f"chunks-{chunk}.zarr")
+        codec = zarr.codecs.ZstdCodec(level=3)
+        options = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
+        zarr.create_array(path, shape=data.shape, **options)[...] = data
+        array = zarr.open_array(path, mode="r")
+
+        def opened(path: str = path) -> None:
+            for y, x in places:
+                zarr.open_array(path, mode="r")[y : y + WINDOW, x : x + WINDOW]
+
+        def kept(array: Any = array) -> None:
+            for y, x in places:
+                array[y : y + WINDOW, x : x + WINDOW]
+
+        ways: dict[str, Callable[[], Any]] = {
+            "swathe": partial(swathe_windows, path, "/", places),
+            "zarr, opened for each": opened,
+            "zarr, kept open": kept,
+        }
+        name = f"Zarr, chunks of {chunk}"
+        results[name] = compare(name, ways, len(places), args.repeats)
+    return results
 
 
 def measure_index(_: int, args: Any) -> Any:

@@ -55,11 +55,11 @@ def test_a_chunk_that_is_written_over_is_read_anew(folder: Path) -> None:
     after = corner(folder)
     assert before[0, 0] == VALUES[28, 38]
     assert after[0, 0] == 5
-    assert (after[2:, 2:] == 7).all()
+    assert np.isnan(after[2:, 2:]).all()
 
 
 def test_a_chunk_that_was_missing_is_found(folder: Path) -> None:
-    assert (corner(folder)[2:, 2:] == 7).all()
+    assert np.isnan(corner(folder)[2:, 2:]).all()
     (folder / "lst/c/3/2").write_bytes(np.full((10, 20), 6, "<f4").tobytes())
     assert (corner(folder)[2:, 2:] == 6).all()
 
@@ -100,16 +100,16 @@ def test_a_link_does_not_lead_out_of_a_named_store(
     store.mkdir()
     folder.rename(store / "a.zarr")
     monkeypatch.setenv("SWATHE_CATALOG", str(tmp_path / "catalog.db"))
-    swathe.stores.add("z", str(store))
-    with swathe.open("z:a.zarr") as file:
+    swathe.stores.add("disk", str(store))
+    with swathe.open("disk:a.zarr") as file:
         assert file["lst"].read((0, 20), (1, 21))[0, 0] == VALUES[0, 20]
     (tmp_path / "secret").write_bytes(bytes(800))
     (store / "a.zarr/lst/c/0/0").unlink()
     (store / "a.zarr/lst/c/0/0").symlink_to(tmp_path / "secret")
     with pytest.raises(SourceError, match="a link that leads out of its store"):
-        swathe.open("z:a.zarr")
+        swathe.open("disk:a.zarr")
     with pytest.raises((SourceError, NotFoundError)):
-        swathe.open("z:../a.zarr")
+        swathe.open("disk:../a.zarr")
 
 
 @pytest.mark.parametrize("names", [[], ["a.txt"], ["sub/zarr.json"]])
@@ -144,7 +144,9 @@ def test_a_cut_is_a_zarr_that_xarray_reads(
 
 
 @pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
-@pytest.mark.parametrize("dtype", ["?", "i1", ">i2", "<u8", "<f2", ">f8", "<c8", "<U3", "S4", "<M8[s]"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", ">i2", "<u8", "<f2", ">f8", "<c8", "<U3", "S4", "<M8[s]"]
+)
 def test_every_type_is_written_as_it_is_read(tmp_path: Path, dtype: str) -> None:
     values = np.arange(2000 * 1300 // 4).reshape(-1, 1300).astype("i2" if dtype == "i1" else "i4")
     values = values[:40, :700].astype(dtype)
@@ -154,7 +156,8 @@ def test_every_type_is_written_as_it_is_read(tmp_path: Path, dtype: str) -> None
     swathe.cut(np_path, array="/", box=(1, 2, 690, 31)).write(path)
     (name,) = (each.parent.name for each in path.glob("*/zarr.json"))
     found = zarr.open_array(path / name, mode="r")
-    assert found[...].tobytes() == np.ascontiguousarray(array[2:33, 1:691]).tobytes()
+    assert found.dtype.newbyteorder("=") == array.dtype.newbyteorder("=")
+    assert np.array_equal(found[...], array[2:33, 1:691])
 
 
 def test_an_existing_output_is_replaced_only_if_it_is_a_zarr(folder: Path, tmp_path: Path) -> None:
@@ -182,5 +185,5 @@ def test_a_list_of_cuts_takes_zarr_as_any_file(folder: Path, tmp_path: Path) -> 
     assert list(manifest["status"]) == ["ok", "ok"]
     cuts = [np.load(tmp_path / "out" / name) for name in manifest["path"]]
     assert np.array_equal(cuts[0], VALUES[6:13, 5:15])
-    assert np.array_equal(cuts[1], corner(folder))
+    assert np.array_equal(cuts[1], corner(folder), equal_nan=True)
     assert swathe.predict(given, format="npy").median_s > 0
