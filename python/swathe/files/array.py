@@ -131,6 +131,11 @@ class Array:
         return [Array(self._file, each) for each in self._file.tree.arrays.values()]
 
     @property
+    def root_attrs(self) -> dict[str, Any]:
+        """Return the attributes of the root group of its file."""
+        return dict(self._file.tree.groups.get("/", {}))
+
+    @property
     def problem(self) -> str | None:
         """Return why it is read by the library of the format, or not at all; else `None`."""
         why = self._description.storage.get("why")

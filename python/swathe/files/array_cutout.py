@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.places.tie_points import tie_points
 from swathe.files.variable import Variable, number_of, physical_values
 
 if TYPE_CHECKING:
@@ -265,6 +266,7 @@ def cut_region(
 ) -> ArrayCutout:
     """Read a region of an array, with its coordinates and what else belongs to it.
 
+    Places of tie points on coarser axes become coordinates for each element.
     Elements outside the array have its fill value: `_FillValue`, else that of the format, else
     NaN or 0.
     """
@@ -301,6 +303,8 @@ def cut_region(
                 continue
             if (variable := beside(by_name)) is not None:
                 others[name] = variable
+    if len(ties := tie_points(array)) == 1:
+        coords |= ties[0].variables(spans, region.single, names)
     attrs: dict[str, Any] = {}
     parts = array.path.split("/")[:-1]
     for count in range(1, len(parts) + 1):
