@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
 from swathe.files.array_cutout import cut_region
-from swathe.files.array_region import axis_names, region_of
+from swathe.files.array_region import region_of
+from swathe.files.array_sides import join_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,35 +38,25 @@ class RegionOptions:
     bounds: tuple[float, float, float, float] | None = None
     time: tuple[Any, Any] | None = None
 
-    def ranges(self, array: Array) -> dict[int, tuple[int, int]]:
+    def parts(self, array: Array) -> list[dict[int, tuple[int, int]]]:
         """Return `(start, stop)` of the bounds and times, by the number of the axis.
 
+        There are two parts where the bounds cross the edge of a grid.
+
         Raises:
-            RegionError: If the bounds cross the edge of the array: that makes two parts.
             SwatheError: As `region_of_bounds` and `region_of_time` do.
         """
-        ranges: dict[int, tuple[int, int]] = {}
+        parts: list[dict[int, tuple[int, int]]] = [{}]
         if self.bounds is not None:
             from swathe.files.places.regions import region_of_bounds
 
             parts = region_of_bounds(array, self.bounds)
-            if len(parts) > 1:
-                raise RegionError(
-                    f"{array.url}, array {array.path}: bounds: expected a box within the array, "
-                    f"found {self.bounds}, which crosses its edge; cut each side with index=: "
-                    f"{' and '.join(_index_text(array, part) for part in parts)}"
-                )
-            ranges |= parts[0]
         if self.time is not None:
             from swathe.files.places.times import region_of_time
 
-            ranges |= region_of_time(array, self.time)
-        return ranges
-
-
-def _index_text(array: Array, part: Mapping[int, tuple[int, int]]) -> str:
-    names = axis_names(array)
-    return ", ".join(f"{names[axis]}={start}:{stop}" for axis, (start, stop) in part.items())
+            times = region_of_time(array, self.time)
+            parts = [part | times for part in parts]
+        return parts
 
 
 def cut_array(
@@ -77,6 +68,8 @@ def cut_array(
     objective: Objective,
 ) -> ArrayCutout:
     """Cut a region out of an array of an open file.
+
+    Bounds that cross the edge of a global grid give one cut of both sides.
 
     Args:
         file: the open file.
@@ -93,9 +86,21 @@ def cut_array(
     if not options.index and replace(options, index=None) == RegionOptions():
         raise RegionError(f"{file.url}: give one of box, section, center, bounds, index and time")
     array = file.array(path)
-    ranges = options.ranges(array)
-    region = region_of(array, options.index, options.box, options.section, ranges, mode)
-    return cut_region(file, array, region, with_quality=with_quality, objective=objective)
+    parts = options.parts(array)
+    cuts = [
+        cut_region(
+            file,
+            array,
+            region_of(array, options.index, options.box, options.section, part, mode),
+            with_quality=with_quality,
+            objective=objective,
+        )
+        for part in parts
+    ]
+    if len(cuts) == 1:
+        return cuts[0]
+    (axis,) = (axis for axis in parts[0] if parts[0][axis] != parts[1][axis])
+    return join_sides(cuts[0], cuts[1], axis, array)
 
 
 def refuse_options(what: str, kind: str, options: Mapping[str, Any]) -> None:

@@ -160,13 +160,13 @@ class TiePoints:
             start, stop = spans[each.axis]
             ranges.append((max(0, start), min(stop, each.length)))
             edges.append((ranges[-1][0] - start, stop - ranges[-1][1]))
-        dropped = tuple(at for at, each in enumerate(self.axes) if each.axis in single)
+        lost_axes = tuple(at for at, each in enumerate(self.axes) if each.axis in single)
         dims = tuple(names[each.axis] for each in self.axes if each.axis not in single)
         variables = {}
         sources = (self.latitude, self.longitude)
         for source, values, kind in zip(sources, self.places(ranges), ATTRIBUTES, strict=True):
             attrs = ATTRIBUTES[kind] | {"comment": f"interpolated from tie points {source.path}"}
-            whole = np.pad(values, edges, constant_values=np.nan).squeeze(dropped)
+            whole = np.pad(values, edges, constant_values=np.nan).squeeze(lost_axes)
             variables[source.name] = Variable(whole, dims, attrs)
         return variables
 
@@ -254,9 +254,9 @@ def _unit_vectors(
     """Return unit vectors, shape `(3, ...)`; NaN where a place is none."""
     import numpy as np
 
-    known = (abs(latitude) <= 90) & (abs(longitude) <= 720)
-    north = np.radians(np.where(known, latitude, np.nan))
-    east = np.radians(np.where(known, longitude, np.nan))
+    is_place = (abs(latitude) <= 90) & (abs(longitude) <= 720)
+    north = np.radians(np.where(is_place, latitude, np.nan))
+    east = np.radians(np.where(is_place, longitude, np.nan))
     across = np.cos(north)
     return np.stack([across * np.cos(east), across * np.sin(east), np.sin(north)])
 
