@@ -25,7 +25,7 @@ AXES = {
 }
 
 
-def made(path: Path, longitudes: Any, **encoding: Any) -> Path:
+def made(path: Path, longitudes: Any, scale: float = 1) -> Path:
     shape = (2, len(LATITUDES), len(longitudes))
     values = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     bounds = np.stack([longitudes - 1, longitudes + 1], 1)
@@ -40,11 +40,16 @@ def made(path: Path, longitudes: Any, **encoding: Any) -> Path:
             "lon": (
                 "lon",
                 longitudes,
-                {"units": "degrees_east", "bounds": "lon_bnds", "valid_range": [-180.0, 360.0]},
+                {
+                    "units": "degrees_east",
+                    "bounds": "lon_bnds",
+                    "valid_range": np.array([-180, 360]) / scale,
+                },
             ),
         },
     )
-    dataset.to_netcdf(path, encoding=encoding)
+    packing = {"dtype": "i2", "scale_factor": scale, "_FillValue": -32768}
+    dataset.to_netcdf(path, encoding={} if scale == 1 else {"lon": packing})
     return path
 
 
@@ -83,8 +88,7 @@ def test_both_sides_are_one_cut(tmp_path: Path, name: str, box: Any) -> None:
 
 
 def test_packed_longitudes_become_degrees(tmp_path: Path) -> None:
-    packing = {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -32768}
-    source = made(tmp_path / "a.nc", AXES["-180"], lon=packing)
+    source = made(tmp_path / "a.nc", AXES["-180"], scale=0.01)
     cutout = cut(source, array="t2", bounds=(170, -5, -170, 10), index={"time": slice(0, 1)})
     np.testing.assert_allclose(cutout.coords["lon"].data, np.arange(170, 190.1, 2.5), atol=1e-9)
     assert set(cutout.coords["lon"].attrs) == {"units", "bounds"}
