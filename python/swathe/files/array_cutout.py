@@ -233,8 +233,9 @@ class ArrayCutout:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the cut, with what belongs to it, in the format that the suffix names.
 
-        `.nc`, `.h5` and `.tif` keep the elements as stored; `.npy` has only these; `.png` shows
-        one plane. The file gets its name when it is complete. The source is never replaced.
+        `.nc`, `.h5`, `.tif` and `.fits` keep the elements as stored; FITS has physical values if it
+        lacks the type of packed ones. `.npy` has only the elements; `.png` shows one plane. The
+        file gets its name when it is complete. The source is never replaced.
 
         Args:
             path: file to write.

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
+from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.variable import SCALING, Variable, number_of, physical_values
 
 if TYPE_CHECKING:
@@ -112,7 +113,14 @@ def _add_attributes(header: fits.Header, attrs: dict[str, Any]) -> None:
             one = np.asarray(one).item() if fits_card else one
         is_keyword = len(name) <= 8 and name.replace("_", "").replace("-", "").isalnum()
         key = name.upper() if is_keyword else f"HIERARCH {name}"
-        if not fits_card or not name.isascii() or "=" in name or key in header or not name:
+        if (
+            name in INTERNAL
+            or not fits_card
+            or not name.isascii()
+            or "=" in name
+            or key in header
+            or not name
+        ):
             continue
         try:
             card = fits.Card(key, one)
