@@ -141,9 +141,10 @@ def cut(
 
     def cut_from(file: File | ArrayFile) -> Cutout | ArrayCutout:
         if isinstance(file, ArrayFile):
-            refuse_options(name, "arrays", {"sky": sky, "hdu": hdu, "fill": fill, "planes": planes})
+            refuse_options(name, "arrays", {"hdu": hdu, "fill": fill, "planes": planes})
             pixels = center_box if box is None else validated_box(*_as("box", BOX, box))
-            region = RegionOptions(index, pixels, section, bounds, time)
+            at = None if place is None or side is None else (place, side)
+            region = RegionOptions(index, pixels, section, bounds, time, at)
             return cut_array(file, array, region, mode, with_quality, objective)
         of_arrays = {"array": array, "index": index, "bounds": bounds, "time": time}
         refuse_options(name, "FITS", of_arrays | {"with_quality": with_quality})

@@ -13,6 +13,9 @@ from swathe.files.array_sides import join_sides
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from astropy.coordinates import SkyCoord
+
+    from swathe.core.angles import Size
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Box, Mode
     from swathe.files.array import Array
@@ -30,6 +33,7 @@ class RegionOptions:
         section: NumPy slices, one for each axis.
         bounds: `(west, south, east, north)` in degrees.
         time: `(from, to)`.
+        sky: position on the sky, and size.
     """
 
     index: Mapping[str, int | slice] | None = None
@@ -37,6 +41,7 @@ class RegionOptions:
     section: Any = None
     bounds: tuple[float, float, float, float] | None = None
     time: tuple[Any, Any] | None = None
+    sky: tuple[SkyCoord, Size] | None = None
 
     def parts(self, array: Array) -> list[dict[int, tuple[int, int]]]:
         """Return `(start, stop)` of the bounds and times, by the number of the axis.
@@ -84,14 +89,20 @@ def cut_array(
         RegionError: If the region is invalid or outside the array.
     """
     if not options.index and replace(options, index=None) == RegionOptions():
-        raise RegionError(f"{file.url}: give one of box, section, center, bounds, index and time")
+        raise RegionError(
+            f"{file.url}: give one of box, section, center, sky, bounds, index and time"
+        )
     array = file.array(path)
-    parts = options.parts(array)
+    parts, box = options.parts(array), options.box
+    if options.sky is not None:
+        from swathe.files.places.sky import sky_box
+
+        box = sky_box(array, *options.sky)
     cuts = [
         cut_region(
             file,
             array,
-            region_of(array, options.index, options.box, options.section, part, mode),
+            region_of(array, options.index, box, options.section, part, mode),
             with_quality=with_quality,
             objective=objective,
         )

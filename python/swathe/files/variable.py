@@ -36,6 +36,7 @@ class VariableSet(Protocol):
 
     url: str
     path: str
+    version: str
     format: str
     global_attrs: dict[str, Any]
 

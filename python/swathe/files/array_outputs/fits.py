@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from swathe.files.variable import VariableSet
 
-STORED = ("u1", "i2", "i4", "i8")
+PLAIN = ("u1", "i2", "i4", "i8")
 """Integers that FITS stores as they are."""
 OFFSETS = {"i1": -(2**7), "u2": 2**15, "u4": 2**31, "u8": 2**63}
 """BZERO of the other integers."""
@@ -71,13 +71,13 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     data, attrs = variable.data, dict(variable.attrs)
     kind = data.dtype.str[1:]
     is_packed = bool(set(SCALING) & set(attrs))
-    if "_Unsigned" in attrs or (is_packed and kind not in STORED):
+    if "_Unsigned" in attrs or (is_packed and kind not in PLAIN):
         data, is_packed = physical_values(variable), False
         attrs = {key: value for key, value in attrs.items() if key not in PACKING}
         kind = data.dtype.str[1:]
     if kind in OTHERS:
         data, kind = data.astype(OTHERS[kind]), OTHERS[kind]
-    if kind not in (*STORED, *OFFSETS, "f4", "f8"):
+    if kind not in (*PLAIN, *OFFSETS, "f4", "f8"):
         raise OutputError(f"{what}: expected numbers for FITS, found {data.dtype}")
     if not data.ndim:
         data = data.reshape(1)
