@@ -63,8 +63,8 @@ def cut(
 
     The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.
     Of arrays, `bounds` is another, and `index` and `time` give a region too, alone or with one of
-    the others; `sky` and `fill` are for FITS. A `box`, a `center` and a FITS section act on the
-    axes y and x, else on the last two.
+    the others; `sky` needs a WCS of FITS or a GWCS of ASDF, `fill` is for FITS. A `box`, a
+    `center` and a FITS section act on the axes y and x, else on the last two.
 
     Example:
         >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height

@@ -116,9 +116,8 @@ def test_other_packages_do_not_read_the_file(image: Path, monkeypatch: Any) -> N
         converters = (Hostile(),)
         tags = Hostile.tags
 
-    content = image.read_bytes().replace(
-        b"filter: F106", b"filter: !<tag:example.org:hostile-1.0.0> {a: 1}"
-    )
+    content, _, _ = image.read_bytes().partition(b"#ASDF BLOCK INDEX")
+    content = content.replace(b"filter: F106", b"filter: !<tag:example.org:hostile-1.0.0> {a: 1}")
     image.with_name("hostile.asdf").write_bytes(content)
     with asdf.config_context() as config:
         config.add_extension(Offer())

@@ -39,9 +39,7 @@ def sky_box(array: Array, place: SkyCoord, size: Size) -> Box:
             f"{what}: expected a GWCS for sky, found none; bounds= is for longitude and latitude "
             "on the Earth"
         )
-    position = place.icrs
-    if position.size != 1:
-        raise RegionError(f"sky: expected one position, found {position.size}")
+    position = place.icrs.ravel()[0]
     at = {"longitude": float(position.ra.deg), "latitude": float(position.dec.deg)}
     pixel = json.loads(run_gwcs("locate", {"path": path, **at}, array.reads, what))
     if pixel["x"] is None:
