@@ -102,7 +102,7 @@ def cut(
         time: `(from, to)` for an array with CF times, such as `("2005-05-01", "2005-05-07")`; both
             ends belong to it, a date alone is the whole day, in UTC.
         with_quality: whether the quality planes that the attribute `ancillary_variables` names
-            come with the array.
+            come with the array; a warning says that there are none.
         objective: what plans of reads from servers keep small. `auto` (default): the time of the
             read while the line is idle, and what it takes of the line while other reads of this
             process fill it. `latency`: always the time. `throughput`: always what it takes of the

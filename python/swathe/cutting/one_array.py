@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
-from swathe.files.array_cutout import cut_region
+from swathe.files.array_cutout import cut_region, quality_planes
 from swathe.files.array_region import region_of
 from swathe.files.array_sides import join_sides
 
@@ -81,7 +82,8 @@ def cut_array(
         path: path of the array; by default the only one with two axes or more.
         options: what gives the region.
         mode: `trim`, `partial` or `strict`.
-        with_quality: whether the quality planes that `ancillary_variables` names come too.
+        with_quality: whether the quality planes that `ancillary_variables` names come too; a
+            warning says that there are none.
         objective: what plans of reads keep small.
 
     Raises:
@@ -93,6 +95,12 @@ def cut_array(
             f"{file.url}: give one of box, section, center, sky, bounds, index and time"
         )
     array = file.array(path)
+    if with_quality and not quality_planes(file, array):
+        warnings.warn(
+            f"{file.url}, array {array.path}: with_quality: expected quality planes in "
+            "ancillary_variables, found none",
+            stacklevel=4,
+        )
     parts, box = options.parts(array), options.box
     if options.sky is not None:
         from swathe.files.places.sky import sky_box

@@ -325,6 +325,14 @@ def cut_region(
     )
 
 
+def quality_planes(file: ArrayFile, array: Array) -> list[str]:
+    """Return the quality planes of an array that its file has and that are read."""
+    text = array.attrs.get("ancillary_variables")
+    names = text.split() if isinstance(text, str) else []
+    planes = {name: file.near(array.path, name) for name in names}
+    return [name for name, plane in planes.items() if plane is not None and not plane.is_refused]
+
+
 def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
     """Return the names of arrays that attributes give (CF 3.4, 5.6, 7.1)."""
     names = []

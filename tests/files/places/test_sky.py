@@ -18,6 +18,7 @@ asdf = pytest.importorskip("asdf")
 pytest.importorskip("gwcs")
 pytest.importorskip("asdf_astropy")
 cut: Any = swathe.cut
+opened: Any = swathe.open
 SOURCE = DATA / "formats" / "nircamwcs.asdf"
 needs_data = pytest.mark.skipif(not SOURCE.is_file(), reason=f"no data in {DATA}")
 SHAPE = (300, 400)
@@ -76,7 +77,7 @@ def test_an_asdf_cut_has_the_coordinates_of_its_pixels(
         assert file["dims"]["data"] == ["axis_0", "axis_1"]
         assert file["attributes"]["file"]["unit"] == "DN"
         assert "cut /roman/data[50:60, 30:50]" in file.get_history_entries()[-1]["description"]
-    assert swathe.open(tmp_path / "cut.asdf").attrs["gwcs"].tolist() == ["/roman/meta/wcs"]
+    assert opened(tmp_path / "cut.asdf").attrs["gwcs"].tolist() == ["/roman/meta/wcs"]
 
 
 @needs_data
@@ -96,10 +97,12 @@ def test_arrays_without_a_system_are_refused(tmp_path: Path) -> None:
 
 
 @needs_data
-def test_other_packages_do_not_read_the_file(image: Path, monkeypatch: Any) -> None:
+def test_other_packages_do_not_read_the_file(image: Path) -> None:
     from asdf.extension import Converter, Extension
 
     from swathe.arrays.readers import gwcs as reader
+
+    runs = []
 
     class Hostile(Converter):  # type: ignore[misc]
         tags = ("tag:example.org:hostile-1.0.0",)
@@ -109,7 +112,8 @@ def test_other_packages_do_not_read_the_file(image: Path, monkeypatch: Any) -> N
             raise NotImplementedError
 
         def from_yaml_tree(self, node: Any, tag: Any, ctx: Any) -> Any:
-            raise AssertionError("code of another package was run")
+            runs.append(node)
+            return node
 
     class Offer(Extension):  # type: ignore[misc]
         extension_uri = "asdf://example.org/hostile-1.0.0"
@@ -121,7 +125,8 @@ def test_other_packages_do_not_read_the_file(image: Path, monkeypatch: Any) -> N
     image.with_name("hostile.asdf").write_bytes(content)
     with asdf.config_context() as config:
         config.add_extension(Offer())
-        with pytest.raises(AssertionError, match="another package"):
-            asdf.open(image.with_name("hostile.asdf"), lazy_tree=False)
+        asdf.open(image.with_name("hostile.asdf"), lazy_tree=False).close()
+        assert len(runs) == 1
         with image.with_name("hostile.asdf").open("rb") as file:
             assert b"scales" in reader.locate(file, "/roman/meta/wcs", 5.9, -72.0)
+    assert len(runs) == 1

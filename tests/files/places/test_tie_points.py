@@ -23,10 +23,11 @@ DIMMAP = DATA / "swath" / "swath_3_3d_dimmap.hdf"
 CENTRES = [(0, 10), (40, 179.9), (-20, -180), (90, 0), (-90, 60), (89.5, 180)]
 SHAPE = (110, 137)
 cut: Any = swathe.cut
+opened: Any = swathe.open
 
 
 def vectors(latitude: Any, longitude: Any) -> tuple[Any, Any, Any]:
-    return tuple(geointerpolator.lonlat2xyz(longitude, latitude, 1))  # type: ignore[return-value]
+    return tuple(geointerpolator.lonlat2xyz(longitude, latitude, 1))
 
 
 def degrees(x: Any, y: Any, z: Any) -> tuple[Any, Any]:
@@ -57,7 +58,7 @@ def swath(centre: tuple[float, float], count: int, step_km: float = 5) -> tuple[
     right = np.array([-np.sin(east), np.cos(east), 0])
     on = np.cross(up, right)
     points = up[:, None, None] + right[:, None, None] * x + on[:, None, None] * y
-    return tuple(each.astype("f4") for each in degrees(*points))  # type: ignore[return-value]
+    return tuple(each.astype("f4") for each in degrees(*points))
 
 
 def made(
@@ -74,7 +75,7 @@ def made(
         }
     )
     dataset.to_netcdf(path)
-    return swathe.open(path)["/t2"]
+    return opened(path)["/t2"]
 
 
 @pytest.mark.parametrize("centre", CENTRES, ids=str)
@@ -148,7 +149,7 @@ def test_a_cut_has_the_places_of_its_elements(tmp_path: Path) -> None:
 def test_dimension_maps_of_a_real_file(name: str, factor: int) -> None:
     from pyhdf.SD import SD
 
-    array = swathe.open(DIMMAP)[f"/Swath1/Data Fields/{name}"]
+    array = opened(DIMMAP)[f"/Swath1/Data Fields/{name}"]
     (ties,) = tie_points(array)
     file = SD(str(DIMMAP))  # the first of three swaths with equal names
     latitude, longitude = (
@@ -200,7 +201,7 @@ def test_tie_points_that_do_not_reach_are_none(tmp_path: Path) -> None:
     with h5py.File(h5, "w") as file:
         file["latitude"] = file["longitude"] = np.zeros((4, 4))
         file["t2"] = np.zeros((7, 100))
-    array = swathe.open(h5)["/t2"]
+    array = opened(h5)["/t2"]
     assert not tie_points(array)
     with pytest.raises(RegionError, match=r"on axes of the array .* found /latitude"):
         region_of_bounds(array, (0, 0, 1, 1))

@@ -10,13 +10,12 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
+from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.variable import SCALING, Variable, number_of, physical_values
 
 if TYPE_CHECKING:
-    import numpy as np
     from astropy.io import fits
-    from numpy.typing import NDArray
 
     from swathe.files.variable import VariableSet
 
@@ -27,8 +26,6 @@ OFFSETS = {"i1": -(2**7), "u2": 2**15, "u4": 2**31, "u8": 2**63}
 OTHERS = {"b1": "u1", "f2": "f4"}
 PACKING = (*SCALING, "_FillValue", "missing_value", "_Unsigned")
 MOST_CARD_TEXT = 1000
-LINEAR = 1e-4
-"""Distance of a coordinate from equal steps, in steps; single precision needs it."""
 
 
 def fits_bytes(cutout: VariableSet) -> bytes:
@@ -142,7 +139,7 @@ def _add_axes(header: fits.Header, main: Variable, variables: dict[str, Variable
         if coordinate.data.dtype.kind not in "iuf":
             continue
         values = physical_values(coordinate).astype("f8")
-        step = _step(values)
+        step = step_of(values)
         if step is None:
             continue
         header[f"CTYPE{number}"] = name[:68].encode("ascii", "replace").decode()
@@ -157,14 +154,3 @@ def _add_axes(header: fits.Header, main: Variable, variables: dict[str, Variable
             except (ValueError, TypeError):
                 # Such as days since a date: the attribute of the coordinate has it.
                 header.pop(f"CUNIT{number}", None)
-
-
-def _step(values: NDArray[np.float64]) -> float | None:
-    """Return the step of equal steps; `None` if they are not, or there is one value only."""
-    import numpy as np
-
-    if len(values) < 2 or not np.isfinite(values).all():
-        return None
-    step = float(values[-1] - values[0]) / (len(values) - 1)
-    even = values[0] + step * np.arange(len(values))
-    return step if step and abs(values - even).max() <= LINEAR * abs(step) else None
