@@ -273,20 +273,6 @@ def test_bounds_and_times_choose_as_xarray_does() -> None:
         cut(source, array="air", bounds=(0, 50, 20, 40))
 
 
-def test_bounds_over_the_edge_of_a_grid_name_both_sides(tmp_path: Path) -> None:
-    path = tmp_path / "world.nc"
-    longitudes, latitudes = np.arange(0.0, 360, 10), np.arange(-85.0, 90, 10)
-    values = np.zeros((len(latitudes), len(longitudes)), "f4")
-    coords = {
-        "lat": ("lat", latitudes, {"units": "degrees_north"}),
-        "lon": ("lon", longitudes, {"units": "degrees_east"}),
-    }
-    xarray.Dataset({"v": (("lat", "lon"), values)}, coords).to_netcdf(path, engine="netcdf4")
-    with pytest.raises(RegionError, match=r"lon=34:36 and .*lon=0:3"):
-        cut(path, array="v", bounds=(-20, 0, 20, 30))
-
-
-@needs_data
 def test_bounds_are_for_arrays(data: Path) -> None:
     with pytest.raises(OptionError, match="bounds"):
         cut(data / "compressed" / "m13.fits", bounds=(0, 0, 1, 1))

@@ -69,6 +69,8 @@ READERS = {
     "asdf": Reader("asdf", ("yaml",), "asdf", files=16, is_flat=True),
     "zarr": Reader("zarr"),
 }
+TOOLS = {"gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64)}
+"""What is read besides arrays."""
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, ConfinedProcess] = {}
 _PLACES = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
@@ -162,6 +164,20 @@ def read(
     return _run("read", argument, file, file_format, what)
 
 
+def run_gwcs(
+    function: str, argument: dict[str, object], file: FileReads, what: str = "the file"
+) -> bytes:
+    """Return the result of a function of `readers.gwcs` on an ASDF file.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        RegionError: If the coordinate system is not one of the sky.
+        SettingsError: If an extra of the package is missing.
+        LimitError: If it needs too much memory, time or reads.
+    """
+    return _run(function, argument, file, "gwcs", what)
+
+
 def _run(
     function: str,
     argument: dict[str, object],
@@ -169,7 +185,7 @@ def _run(
     file_format: str,
     what: str,
 ) -> bytes:
-    reader = READERS.get(file_format)
+    reader = (READERS | TOOLS).get(file_format)
     if reader is None:
         raise FormatError(f"{what}: expected one of {', '.join(READERS)}, found {file_format}")
     missing = [name for name in reader.libraries if find_spec(name) is None]

@@ -36,14 +36,74 @@ def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
             return WCS(cards, hdus)
 
 
-class SkyMapping:
+class SkyScales:
+    """Boxes of pixels around positions, by the size of a pixel on the sky.
+
+    Attributes:
+        label: name of the image in errors.
+        axes: numbers of its two sky axes; 0 is NAXIS1.
+        scales: degrees per pixel along each of them.
+    """
+
+    def __init__(self, label: str, axes: tuple[int, int], scales: list[float]) -> None:
+        self.label, self.axes, self.scales = label, axes, scales
+
+    def shape(self, height_deg: float, width_deg: float) -> tuple[int, int]:
+        """Return height and width in pixels, rounded as in `Cutout2D`.
+
+        Raises:
+            RegionError: If an angle is not finite, or below half a pixel.
+        """
+        pixels = []
+        for angle, scale in ((height_deg, self.scales[1]), (width_deg, self.scales[0])):
+            if not math.isfinite(angle) or not 0.5 <= angle / scale <= LIMIT:
+                raise RegionError(
+                    f"{self.label}: size_deg must be an angle of at least half a pixel "
+                    f"({scale / 2:.3g} degrees), not {angle}"
+                )
+            pixels.append(round(angle / scale))
+        return pixels[0], pixels[1]
+
+    def box_at(self, x: float, y: float, size: float | tuple[float, float] | Size) -> Box:
+        """Return the box around a position that `pixels` returned.
+
+        Args:
+            x: along NAXIS1.
+            y: along NAXIS2.
+            size: side, or height and width, in degrees; or a `Size` with its unit.
+
+        Raises:
+            NoOverlapError: If the coordinate has no position in the image's projection.
+            RegionError: If the size is not an angle, or the sky is not on axes 1 and 2.
+        """
+        if self.axes != (0, 1):
+            raise RegionError(
+                f"{self.label}: its sky is on axes {self.axes[0] + 1} and {self.axes[1] + 1}; "
+                "boxes are of axes 1 and 2"
+            )
+        height, width = self._sides(size)
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise NoOverlapError(f"{self.label}: its projection shows no such position")
+        if max(abs(x), abs(y)) > LIMIT / 2:
+            raise NoOverlapError(f"{self.label}: the position lies far outside the image")
+        return box_around(x, y, height, width)
+
+    def _sides(self, size: float | tuple[float, float] | Size) -> tuple[float, float]:
+        """Return height and width in pixels."""
+        if not isinstance(size, Size):
+            return self.shape(*height_width(size))
+        if size.unit == "deg":
+            return self.shape(size.height, size.width)
+        return size.height, size.width
+
+
+class SkyMapping(SkyScales):
     """Mapping between sky positions and pixels of one image."""
 
     def __init__(self, wcs: Callable[[], WCS], label: str) -> None:
         """Read the WCS by calling `wcs`; `label` names the image in errors."""
         from astropy.wcs.utils import proj_plane_pixel_scales
 
-        self.label = label
         try:
             full = wcs()
         except Exception as error:  # wcslib's own classes share no base
@@ -51,13 +111,11 @@ class SkyMapping:
         if not full.has_celestial:
             raise RegionError(f"{label}: its WCS has no celestial axes")
         self.wcs = full if full.naxis == 2 else full.celestial
-        # 0 is NAXIS1.
-        self.axes: tuple[int, int] = (
-            min(full.wcs.lng, full.wcs.lat),
-            max(full.wcs.lng, full.wcs.lat),
+        super().__init__(
+            label,
+            (min(full.wcs.lng, full.wcs.lat), max(full.wcs.lng, full.wcs.lat)),
+            [float(scale) for scale in proj_plane_pixel_scales(self.wcs)],
         )
-        # Degrees per pixel along NAXIS1 and NAXIS2.
-        self.scales = [float(scale) for scale in proj_plane_pixel_scales(self.wcs)]
         units = [str(unit) for unit in self.wcs.wcs.cunit]
         if any(unit not in ("deg", "") for unit in units) or not all(
             math.isfinite(scale) and scale > 0 for scale in self.scales
@@ -138,58 +196,10 @@ class SkyMapping:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
-    def shape(self, height_deg: float, width_deg: float) -> tuple[int, int]:
-        """Return height and width in pixels, rounded as in `Cutout2D`.
-
-        Raises:
-            RegionError: If an angle is not finite, or below half a pixel.
-        """
-        pixels = []
-        for angle, scale in ((height_deg, self.scales[1]), (width_deg, self.scales[0])):
-            if not math.isfinite(angle) or not 0.5 <= angle / scale <= LIMIT:
-                raise RegionError(
-                    f"{self.label}: size_deg must be an angle of at least half a pixel "
-                    f"({scale / 2:.3g} degrees), not {angle}"
-                )
-            pixels.append(round(angle / scale))
-        return pixels[0], pixels[1]
-
     def box(self, coordinate: SkyCoord, size: float | tuple[float, float] | Size) -> Box:
         """Return the box around one coordinate; `size` is as in `box_at`."""
         x, y = (float(values[0]) for values in self.world_to_pixel(coordinate))
         return self.box_at(x, y, size)
-
-    def box_at(self, x: float, y: float, size: float | tuple[float, float] | Size) -> Box:
-        """Return the box around a position that `pixels` returned.
-
-        Args:
-            x: along NAXIS1.
-            y: along NAXIS2.
-            size: side, or height and width, in degrees; or a `Size` with its unit.
-
-        Raises:
-            NoOverlapError: If the coordinate has no position in the image's projection.
-            RegionError: If the size is not an angle, or the sky is not on axes 1 and 2.
-        """
-        if self.axes != (0, 1):
-            raise RegionError(
-                f"{self.label}: its sky is on axes {self.axes[0] + 1} and {self.axes[1] + 1}; "
-                "boxes are of axes 1 and 2"
-            )
-        height, width = self._sides(size)
-        if not (math.isfinite(x) and math.isfinite(y)):
-            raise NoOverlapError(f"{self.label}: its projection shows no such position")
-        if max(abs(x), abs(y)) > LIMIT / 2:
-            raise NoOverlapError(f"{self.label}: the position lies far outside the image")
-        return box_around(x, y, height, width)
-
-    def _sides(self, size: float | tuple[float, float] | Size) -> tuple[float, float]:
-        """Return height and width in pixels."""
-        if not isinstance(size, Size):
-            return self.shape(*height_width(size))
-        if size.unit == "deg":
-            return self.shape(size.height, size.width)
-        return size.height, size.width
 
 
 def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:

@@ -63,8 +63,8 @@ def cut(
 
     The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.
     Of arrays, `bounds` is another, and `index` and `time` give a region too, alone or with one of
-    the others; `sky` and `fill` are for FITS. A `box`, a `center` and a FITS section act on the
-    axes y and x, else on the last two.
+    the others; `sky` needs a WCS of FITS or a GWCS of ASDF, `fill` is for FITS. A `box`, a
+    `center` and a FITS section act on the axes y and x, else on the last two.
 
     Example:
         >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height
@@ -102,7 +102,7 @@ def cut(
         time: `(from, to)` for an array with CF times, such as `("2005-05-01", "2005-05-07")`; both
             ends belong to it, a date alone is the whole day, in UTC.
         with_quality: whether the quality planes that the attribute `ancillary_variables` names
-            come with the array.
+            come with the array; a warning says that there are none.
         objective: what plans of reads from servers keep small. `auto` (default): the time of the
             read while the line is idle, and what it takes of the line while other reads of this
             process fill it. `latency`: always the time. `throughput`: always what it takes of the
@@ -141,9 +141,10 @@ def cut(
 
     def cut_from(file: File | ArrayFile) -> Cutout | ArrayCutout:
         if isinstance(file, ArrayFile):
-            refuse_options(name, "arrays", {"sky": sky, "hdu": hdu, "fill": fill, "planes": planes})
+            refuse_options(name, "arrays", {"hdu": hdu, "fill": fill, "planes": planes})
             pixels = center_box if box is None else validated_box(*_as("box", BOX, box))
-            region = RegionOptions(index, pixels, section, bounds, time)
+            at = None if place is None or side is None else (place, side)
+            region = RegionOptions(index, pixels, section, bounds, time, at)
             return cut_array(file, array, region, mode, with_quality, objective)
         of_arrays = {"array": array, "index": index, "bounds": bounds, "time": time}
         refuse_options(name, "FITS", of_arrays | {"with_quality": with_quality})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
-from swathe.files.array_cutout import cut_region
-from swathe.files.array_region import axis_names, region_of
+from swathe.files.array_cutout import cut_region, quality_planes
+from swathe.files.array_region import region_of
+from swathe.files.array_sides import join_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from astropy.coordinates import SkyCoord
+
+    from swathe.core.angles import Size
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Box, Mode
     from swathe.files.array import Array
@@ -29,6 +34,7 @@ class RegionOptions:
         section: NumPy slices, one for each axis.
         bounds: `(west, south, east, north)` in degrees.
         time: `(from, to)`.
+        sky: position on the sky, and size.
     """
 
     index: Mapping[str, int | slice] | None = None
@@ -36,36 +42,27 @@ class RegionOptions:
     section: Any = None
     bounds: tuple[float, float, float, float] | None = None
     time: tuple[Any, Any] | None = None
+    sky: tuple[SkyCoord, Size] | None = None
 
-    def ranges(self, array: Array) -> dict[int, tuple[int, int]]:
+    def parts(self, array: Array) -> list[dict[int, tuple[int, int]]]:
         """Return `(start, stop)` of the bounds and times, by the number of the axis.
 
+        There are two parts where the bounds cross the edge of a grid.
+
         Raises:
-            RegionError: If the bounds cross the edge of the array: that makes two parts.
             SwatheError: As `region_of_bounds` and `region_of_time` do.
         """
-        ranges: dict[int, tuple[int, int]] = {}
+        parts: list[dict[int, tuple[int, int]]] = [{}]
         if self.bounds is not None:
             from swathe.files.places.regions import region_of_bounds
 
             parts = region_of_bounds(array, self.bounds)
-            if len(parts) > 1:
-                raise RegionError(
-                    f"{array.url}, array {array.path}: bounds: expected a box within the array, "
-                    f"found {self.bounds}, which crosses its edge; cut each side with index=: "
-                    f"{' and '.join(_index_text(array, part) for part in parts)}"
-                )
-            ranges |= parts[0]
         if self.time is not None:
             from swathe.files.places.times import region_of_time
 
-            ranges |= region_of_time(array, self.time)
-        return ranges
-
-
-def _index_text(array: Array, part: Mapping[int, tuple[int, int]]) -> str:
-    names = axis_names(array)
-    return ", ".join(f"{names[axis]}={start}:{stop}" for axis, (start, stop) in part.items())
+            times = region_of_time(array, self.time)
+            parts = [part | times for part in parts]
+        return parts
 
 
 def cut_array(
@@ -78,12 +75,15 @@ def cut_array(
 ) -> ArrayCutout:
     """Cut a region out of an array of an open file.
 
+    Bounds that cross the edge of a global grid give one cut of both sides.
+
     Args:
         file: the open file.
         path: path of the array; by default the only one with two axes or more.
         options: what gives the region.
         mode: `trim`, `partial` or `strict`.
-        with_quality: whether the quality planes that `ancillary_variables` names come too.
+        with_quality: whether the quality planes that `ancillary_variables` names come too; a
+            warning says that there are none.
         objective: what plans of reads keep small.
 
     Raises:
@@ -91,11 +91,35 @@ def cut_array(
         RegionError: If the region is invalid or outside the array.
     """
     if not options.index and replace(options, index=None) == RegionOptions():
-        raise RegionError(f"{file.url}: give one of box, section, center, bounds, index and time")
+        raise RegionError(
+            f"{file.url}: give one of box, section, center, sky, bounds, index and time"
+        )
     array = file.array(path)
-    ranges = options.ranges(array)
-    region = region_of(array, options.index, options.box, options.section, ranges, mode)
-    return cut_region(file, array, region, with_quality=with_quality, objective=objective)
+    if with_quality and not quality_planes(file, array):
+        warnings.warn(
+            f"{file.url}, array {array.path}: with_quality: expected quality planes in "
+            "ancillary_variables, found none",
+            stacklevel=4,
+        )
+    parts, box = options.parts(array), options.box
+    if options.sky is not None:
+        from swathe.files.places.sky import sky_box
+
+        box = sky_box(array, *options.sky)
+    cuts = [
+        cut_region(
+            file,
+            array,
+            region_of(array, options.index, box, options.section, part, mode),
+            with_quality=with_quality,
+            objective=objective,
+        )
+        for part in parts
+    ]
+    if len(cuts) == 1:
+        return cuts[0]
+    (axis,) = (axis for axis in parts[0] if parts[0][axis] != parts[1][axis])
+    return join_sides(cuts[0], cuts[1], axis, array)
 
 
 def refuse_options(what: str, kind: str, options: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from swathe import _swathe
     from swathe.arrays.array_tree import ArrayDescription, ArrayTree
     from swathe.core.argument_checks import Objective
+    from swathe.core.served_file import FileReads
     from swathe.files.slices import Slices
 
 
@@ -129,6 +130,16 @@ class Array:
     def others(self) -> list[Array]:
         """Return all arrays of its file, itself among them."""
         return [Array(self._file, each) for each in self._file.tree.arrays.values()]
+
+    @property
+    def root_attrs(self) -> dict[str, Any]:
+        """Return the attributes of the root group of its file."""
+        return dict(self._file.tree.groups.get("/", {}))
+
+    @property
+    def reads(self) -> FileReads:
+        """Return its file as one that a confined process can read."""
+        return reads_of(self._file._native)
 
     @property
     def problem(self) -> str | None:

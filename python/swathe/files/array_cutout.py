@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.places.tie_points import tie_points
 from swathe.files.variable import Variable, number_of, physical_values
 
 if TYPE_CHECKING:
@@ -232,8 +233,9 @@ class ArrayCutout:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the cut, with what belongs to it, in the format that the suffix names.
 
-        `.nc`, `.h5`, `.zarr` and `.tif` keep the elements as stored; `.npy` has only these; `.png`
-        shows one plane. The file gets its name when it is complete. The source is never replaced.
+        `.nc`, `.h5`, `.zarr`, `.tif` and `.fits` keep the elements as stored; FITS has physical
+        values if it lacks the type of packed ones. `.npy` has only the elements; `.png` shows one
+        plane. The file gets its name when it is complete. The source is never replaced.
 
         Args:
             path: file to write; of Zarr, a folder.
@@ -271,6 +273,7 @@ def cut_region(
 ) -> ArrayCutout:
     """Read a region of an array, with its coordinates and what else belongs to it.
 
+    Places of tie points on coarser axes become coordinates for each element.
     Elements outside the array have its fill value: `_FillValue`, else that of the format, else
     NaN or 0.
     """
@@ -307,6 +310,8 @@ def cut_region(
                 continue
             if (variable := beside(by_name)) is not None:
                 others[name] = variable
+    if len(ties := tie_points(array)) == 1:
+        coords |= ties[0].variables(spans, region.single, names)
     attrs: dict[str, Any] = {}
     parts = array.path.split("/")[:-1]
     for count in range(1, len(parts) + 1):
@@ -324,6 +329,14 @@ def cut_region(
         region,
         plane_axes(array) if array.ndim > 1 else None,
     )
+
+
+def quality_planes(file: ArrayFile, array: Array) -> list[str]:
+    """Return the quality planes of an array that its file has and that are read."""
+    text = array.attrs.get("ancillary_variables")
+    names = text.split() if isinstance(text, str) else []
+    planes = {name: file.near(array.path, name) for name in names}
+    return [name for name, plane in planes.items() if plane is not None and not plane.is_refused]
 
 
 def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:

@@ -36,6 +36,7 @@ class VariableSet(Protocol):
 
     url: str
     path: str
+    version: str
     format: str
     global_attrs: dict[str, Any]
 
@@ -74,6 +75,9 @@ class VariableSet(Protocol):
     @property
     def variables(self) -> dict[str, Variable]:
         """Return all variables by name."""
+
+    def history(self) -> str:
+        """Return a line of text that says where the cut comes from."""
 
     def attrs_with_history(self) -> dict[str, Any]:
         """Return the global attributes with a line for the cut."""

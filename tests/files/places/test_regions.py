@@ -151,13 +151,6 @@ def test_swath_is_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_data
-def test_coarser_geolocation_raises() -> None:
-    array = array_of(SWATH / "swath_3_3d_dimmap.hdf", "/Swath1/Data Fields/temperature_h")
-    with pytest.raises(RegionError, match=r"on axes of the array .* found /Swath1/.*xtrack_l"):
-        region_of_bounds(array, (-180, -90, 180, 90))
-
-
-@needs_data
 def test_geolocation_in_another_group_of_the_swath() -> None:
     array = array_of(SWATH / "swath_3_3d_dimmap.hdf", "/Swath1/Data Fields/temperature_l")
     latitude, longitude = geolocation(array)

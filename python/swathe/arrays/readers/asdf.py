@@ -28,7 +28,7 @@ from swathe.arrays.index_writer import (
 )
 from swathe.arrays.readers.asdf_arrays import View
 from swathe.arrays.readers.asdf_tree import open_tree, walk, yaml_package
-from swathe.arrays.readers.bounds import BoundedFile, check_chunk, chunk_fault, typed_errors
+from swathe.arrays.readers.limits import BoundedFile, check_chunk, chunk_fault, typed_errors
 from swathe.core.errors import FormatError, NoSuchHduError
 
 if TYPE_CHECKING:

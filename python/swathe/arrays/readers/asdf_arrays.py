@@ -9,7 +9,7 @@ import numpy as np
 
 from swathe.arrays.index_writer import encode_attribute
 from swathe.arrays.readers.asdf_tree import children, is_quantity, member, plain
-from swathe.arrays.readers.bounds import check_shape
+from swathe.arrays.readers.limits import check_shape
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from swathe.arrays.readers.bounds import check_chunk
+from swathe.arrays.readers.limits import check_chunk
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from swathe.arrays.readers.bounds import BoundedFile
+    from swathe.arrays.readers.limits import BoundedFile
 
 MAGIC = b"\xd3BLK"
 HEADER = struct.Struct(">I4sQQQ16s")

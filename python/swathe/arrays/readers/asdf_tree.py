@@ -14,7 +14,7 @@ from swathe.core.errors import FormatError, LimitError, OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swathe.arrays.readers.bounds import BoundedFile
+    from swathe.arrays.readers.limits import BoundedFile
 
 MOST_TREE_BYTES = 64 << 20
 LONGEST_NUMBER = 100

@@ -26,7 +26,8 @@ from swathe.arrays.index_writer import (
     refusal,
 )
 from swathe.arrays.readers import hdf4_container as hdf4
-from swathe.arrays.readers.bounds import (
+from swathe.arrays.readers.hdf4_container import ChunkTable, Container, Storage, Vgroup
+from swathe.arrays.readers.limits import (
     BoundedFile,
     check_chunk,
     check_shape,
@@ -34,7 +35,6 @@ from swathe.arrays.readers.bounds import (
     fill_chunk_shape,
     typed_errors,
 )
-from swathe.arrays.readers.hdf4_container import ChunkTable, Container, Storage, Vgroup
 from swathe.core.errors import FormatError, LimitError, NoSuchHduError
 
 if TYPE_CHECKING:

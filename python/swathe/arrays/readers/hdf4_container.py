@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.arrays.readers.bounds import check_chunk
+from swathe.arrays.readers.limits import check_chunk
 from swathe.core.errors import FormatError, LimitError
 
 if TYPE_CHECKING:
-    from swathe.arrays.readers.bounds import BoundedFile
+    from swathe.arrays.readers.limits import BoundedFile
 
 MAGIC = b"\x0e\x03\x13\x01"
 MOST_ELEMENTS = 4_000_000

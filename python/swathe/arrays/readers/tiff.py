@@ -27,7 +27,7 @@ from swathe.arrays.index_writer import (
     encode_attribute,
     refusal,
 )
-from swathe.arrays.readers.bounds import (
+from swathe.arrays.readers.limits import (
     BoundedFile,
     check_chunk,
     check_shape,

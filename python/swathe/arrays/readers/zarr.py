@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from swathe.arrays.index_writer import IndexWriter, refusal
-from swathe.arrays.readers.bounds import check_shape, chunk_fault, typed_errors
+from swathe.arrays.readers.limits import check_shape, chunk_fault, typed_errors
 from swathe.arrays.readers.zarr_codecs import Codecs, Shard, codecs_2, codecs_3
 from swathe.arrays.readers.zarr_members import Members, members_of
 from swathe.arrays.readers.zarr_types import (

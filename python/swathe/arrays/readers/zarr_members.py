@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.arrays.readers.bounds import BoundedFile
+from swathe.arrays.readers.limits import BoundedFile
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:

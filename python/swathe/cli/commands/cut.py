@@ -103,8 +103,8 @@ def cut(
         typer.Option(
             "--output",
             "-o",
-            help="Output file: *.fits, *.npy or *.png, by default cut.fits (of arrays *.nc, *.h5, "
-            "*.tif, *.npy or *.png, by default cut.nc or cut.tif); with --targets a "
+            help="Output file: *.fits, *.npy or *.png, by default cut.fits (of arrays also *.nc, "
+            "*.h5 or *.tif, by default cut.nc or cut.tif); with --targets a "
             "folder, "
             "*.zip, *.tar or *.fits, or null: to drop the results and only count them.",
         ),

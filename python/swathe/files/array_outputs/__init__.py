@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
     from swathe.files.variable import VariableSet
 
-SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5", ".tif", ".tiff", ".zarr", ".npy", ".png")
+SUFFIXES = (
+    *(".nc", ".nc4", ".h5", ".hdf5", ".zarr"),
+    *(".tif", ".tiff", ".asdf", ".fits", ".npy", ".png"),
+)
 DEFAULTS = {
     "hdf5": ".nc",
     "netcdf3": ".nc",
     "hdf4": ".nc",
     "tiff": ".tif",
-    "asdf": ".nc",
+    "asdf": ".asdf",
     "zarr": ".zarr",
 }
 """Suffix of a cut without a name, by the format of the source."""
@@ -52,6 +55,16 @@ def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
             from swathe.files.array_outputs.geotiff import geotiff_bytes
 
             content = geotiff_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".asdf":
+            from swathe.files.array_outputs.asdf import asdf_bytes
+
+            content = asdf_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".fits":
+            from swathe.files.array_outputs.fits import fits_bytes
+
+            content = fits_bytes(cutout)
             return lambda file: file.write(content)
         case ".npy":
             return lambda file: np.save(file, cutout.data, allow_pickle=False)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 from swathe.core.errors import OptionError, OutputError
+from swathe.files.array_outputs.even_steps import step_of
+from swathe.files.places.coordinates import sureness_by
+from swathe.files.variable import number_of, physical_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +24,10 @@ KEYS, DOUBLES, TEXTS = 34735, 34736, 34737
 METADATA, NODATA = 42112, 42113
 BYTE_STRING, SHORT, DOUBLE = 2, 3, 12
 """Types of tags."""
+DEGREES = {"GTModelTypeGeoKey": 2, "GTRasterTypeGeoKey": 1, "GeographicTypeGeoKey": 4326}
+"""Keys of a grid of longitudes and latitudes: WGS 84, pixels are areas."""
+ROLES = {"scale_factor": "scale", "add_offset": "offset", "units": "unittype"}
+"""Roles of items of GDAL by the names of attributes."""
 
 
 def geotiff_bytes(cutout: VariableSet) -> bytes:
@@ -49,13 +57,13 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     try:
         tifffile.imwrite(
             content,
-            data,
+            _without_sign(data, cutout.attrs),
             photometric="rgb" if is_colour else "minisblack",
             byteorder=">" if data.dtype.str.startswith(">") else "<",
             metadata=None,
             software=False,
             compression="zlib",
-            extratags=_tags(cutout),
+            extratags=_tags(cutout, bands),
             **options,
         )
     except ValueError as error:
@@ -63,16 +71,82 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     return content.getvalue()
 
 
-def _tags(cutout: VariableSet) -> list[tuple[int, int, int, Any, bool]]:
+def _without_sign(data: NDArray[Any], attrs: Mapping[str, Any]) -> NDArray[Any]:
+    """Return elements as the attribute `_Unsigned` says: TIFF has unsigned integers."""
+    if str(attrs.get("_Unsigned", "")).lower() == "true" and data.dtype.kind == "i":
+        return data.view(data.dtype.str.replace("i", "u"))
+    return data
+
+
+def _tags(cutout: VariableSet, bands: int) -> list[tuple[int, int, int, Any, bool]]:
     """Return the tags of GeoTIFF and GDAL, as tifffile takes them."""
-    attrs = cutout.attrs
+    attrs = _packing(cutout, bands) | cutout.attrs
     tags: list[tuple[int, int, int, Any, bool]] = []
     for name, code in (("GDAL_METADATA", METADATA), ("GDAL_NODATA", NODATA)):
         if name in attrs:
             tags.append((code, BYTE_STRING, 0, str(attrs[name]), True))
-    for code, numbers in placement(cutout).items():
+    grid = {} if _has_place(attrs) else _grid_place(cutout)
+    for code, numbers in (grid or placement(cutout)).items():
         tags.append((code, DOUBLE, len(numbers), tuple(map(float, numbers)), True))
-    return tags + _key_tags(attrs)
+    return tags + _key_tags(attrs | (DEGREES if grid else {}))
+
+
+def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
+    """Return scale, offset, unit and fill value of the CF conventions as GDAL writes them."""
+    import numpy as np
+
+    attrs, items = cutout.attrs, []
+    for name, role in ROLES.items():
+        value = number_of(attrs.get(name))
+        if value is None or np.size(value) != 1:
+            continue
+        text = value if isinstance(value, str) else repr(float(value))
+        items += [
+            f'<Item name="{role.upper()}" sample="{band}" role="{role}">{escape(text)}</Item>'
+            for band in range(bands)
+        ]
+    tags = {"GDAL_METADATA": f"<GDALMetadata>{''.join(items)}</GDALMetadata>"} if items else {}
+    fill = attrs.get("_FillValue", attrs.get("missing_value"))
+    if fill is not None and np.size(fill) == 1 and not isinstance(fill, str):
+        one = np.asarray(fill).astype(cutout.dtype).reshape(1)
+        tags["GDAL_NODATA"] = str(_without_sign(one, attrs)[0])
+    return {name: text for name, text in tags.items() if text.isascii()}
+
+
+def _has_place(attrs: Mapping[str, Any]) -> bool:
+    """Check whether attributes of a GeoTIFF place the pixels."""
+    return "ModelTiepoint" in attrs or "ModelTransformation" in attrs
+
+
+def _grid_place(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
+    """Return the tags that place a regular grid of latitudes and longitudes; empty if it is none.
+
+    Pixels are areas around the coordinates. Rows stay in their order.
+    """
+    import numpy as np
+
+    axes = []
+    for name, quantity in zip(cutout.dims[-2:], ("latitude", "longitude"), strict=False):
+        variable = cutout.variables.get(name)
+        if variable is None or variable.dims != (name,) or variable.data.dtype.kind not in "iuf":
+            return {}
+        if not sureness_by(name, variable.attrs, quantity):  # type: ignore[arg-type]
+            return {}
+        values = physical_values(variable).astype("f8")
+        step = step_of(values)
+        if step is None:
+            return {}
+        axes.append((step, values[0] - step / 2))
+    if len(axes) != 2 or cutout.dims[-1] == "band":
+        return {}
+    (y_step, y), (x_step, x) = axes
+    if x_step > 0 > y_step:
+        return {
+            SCALE: np.array([x_step, -y_step, 0]),
+            TIEPOINT: np.array([0, 0, 0, x, y, 0]),
+        }
+    matrix = np.array([[x_step, 0, 0, x], [0, y_step, 0, y], [0, 0, 0, 0], [0, 0, 0, 1]])
+    return {TRANSFORM: matrix.ravel()}
 
 
 def placement(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:

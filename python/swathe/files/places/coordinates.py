@@ -53,7 +53,11 @@ def sureness(array: Array, quantity: Quantity) -> int:
     A standard name is surer than units, units are surer than an axis, and that is surer than a
     name of the array. An array with another standard name (`grid_latitude`) is none.
     """
-    attrs = array.attrs
+    return sureness_by(array.name, array.attrs, quantity)
+
+
+def sureness_by(name: str, attrs: dict[str, Any], quantity: Quantity) -> int:
+    """Return what `sureness` does, of a name and attributes."""
     standard_name = _text(attrs.get("standard_name"))
     units = _text(attrs.get("units", attrs.get("unit"))).lower()
     if standard_name:
@@ -66,7 +70,7 @@ def sureness(array: Array, quantity: Quantity) -> int:
         return 0
     if units and _text(attrs.get("axis")).upper() == AXES[quantity]:
         return 2
-    return 1 if array.name.lower() in NAMES[quantity] else 0
+    return 1 if name.lower() in NAMES[quantity] else 0
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Regions of arrays by geographic bounds.
 
 An array has a place by the CF conventions (latitudes and longitudes on an axis each, or for each
-pixel), or by the tags of GeoTIFF.
+pixel), by coarser tie points, or by the tags of GeoTIFF.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from swathe.files.places.coordinates import axes_of, find, scopes_of, sureness
 from swathe.files.places.geotiff import has_place, raster_ranges
 from swathe.files.places.grid import grid_ranges
 from swathe.files.places.swath import swath_box
+from swathe.files.places.tie_points import tie_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.files.array import Array
+    from swathe.files.places.tie_points import TiePoints
 
 
 def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tuple[int, int]]]:
@@ -47,8 +49,11 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     what = f"{array.url}, array {array.path}"
     if has_place(array):
         parts = raster_ranges(array, box)
+    elif (pair := _pair_on_axes(array)) is None:
+        region = _tie_points_of(array).box(box)
+        parts = [] if region is None else [region]
     else:
-        latitude, longitude = geolocation(array)
+        latitude, longitude = pair
         rows, columns = axes_of(latitude, array), axes_of(longitude, array)
         assert rows is not None
         assert columns is not None
@@ -72,6 +77,14 @@ def geolocation(array: Array) -> tuple[Array, Array]:
     Raises:
         RegionError: If there are none, or several.
     """
+    pair = _pair_on_axes(array)
+    if pair is None:
+        raise _no_place(array)
+    return pair
+
+
+def _pair_on_axes(array: Array) -> tuple[Array, Array] | None:
+    """Return latitudes and longitudes on axes of an array; `None` if there are none."""
 
     def fits(other: Array) -> bool:
         return other.ndim > 0 and axes_of(other, array) is not None
@@ -95,7 +108,28 @@ def geolocation(array: Array) -> tuple[Array, Array]:
                 f"{array.url}, array {array.path}: expected one pair of latitude and longitude, "
                 f"found {names}"
             )
-    raise RegionError(
+    return None
+
+
+def _tie_points_of(array: Array) -> TiePoints:
+    """Return the tie points of an array.
+
+    Raises:
+        RegionError: If there are none, or several.
+    """
+    candidates = tie_points(array)
+    if len(candidates) > 1:
+        raise RegionError(
+            f"{array.url}, array {array.path}: expected one pair of tie points, found "
+            f"{', '.join(each.latitude.path for each in candidates)}"
+        )
+    if not candidates:
+        raise _no_place(array)
+    return candidates[0]
+
+
+def _no_place(array: Array) -> RegionError:
+    return RegionError(
         f"{array.url}, array {array.path}: expected latitude and longitude on axes of the array "
         f"{array.dims or array.shape}, found {_on_other_axes(array)}; give index= or box="
     )

@@ -1,0 +1,141 @@
+"""World coordinate systems of ASDF files, by the packages asdf and gwcs, in a confined process.
+
+asdf imports the code of every installed package that offers a tag of the file. Here only the
+packages in `PACKAGES` may: values with other tags stay plain, and a file cannot choose code.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import asdf
+import gwcs
+import numpy as np
+from astropy import units
+from astropy.coordinates import SkyCoord
+from astropy.modeling.models import Shift
+from astropy.utils import iers
+from gwcs.coordinate_frames import CelestialFrame
+
+from swathe.arrays.readers.limits import BoundedFile, typed_errors
+from swathe.core.errors import FormatError, RegionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGES = {"asdf", "asdf-astropy", "asdf-standard", "gwcs"}
+
+
+@contextmanager
+def _system(file: IO[bytes], path: str) -> Iterator[Any]:
+    """Open the world coordinate system at a path of the tree.
+
+    Raises:
+        FormatError: If the file is damaged, or has none there.
+    """
+    with asdf.config_context() as config, typed_errors("gwcs"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about versions, and tags that stay plain
+        for extension in config.extensions:
+            if extension.package_name not in PACKAGES:
+                config.remove_extension(extension)
+        source = io.BufferedReader(BoundedFile(file))
+        with asdf.open(source, memmap=False, lazy_load=True) as tree:
+            node: Any = tree.tree
+            for part in path.split("/")[1:]:
+                key = part.replace("~1", "/").replace("~0", "~")
+                node = node[int(key) if isinstance(node, list) else key]
+            if not isinstance(node, gwcs.WCS):
+                raise FormatError(f"{path}: expected a gwcs, found {type(node).__name__}")
+            yield node
+
+
+def shift(file: IO[bytes], path: str, start: list[int]) -> bytes:
+    """Return an ASDF file with the system of a part of the pixels, as `wcs`, without blocks.
+
+    Args:
+        file: the file, for reading at any position.
+        path: path of the system in its tree.
+        start: first pixel of the part, along x and y.
+
+    Raises:
+        FormatError: If the file is damaged.
+        RegionError: If the system has another number of pixel axes.
+    """
+    with _system(file, path) as system:
+        content = io.BytesIO()
+        part = _system_of_part(system, path, start)
+        asdf.AsdfFile({"wcs": part}).write_to(content, all_array_storage="inline")
+        return content.getvalue()
+
+
+def _system_of_part(system: Any, path: str, start: list[int]) -> Any:
+    """Return the system of a part of the pixels; its bounding box moves, too."""
+    _check_pixel_axes(system, path)
+    steps = system.pipeline
+    first = steps[0].transform.copy()
+    box = system.bounding_box
+    if box is not None:
+        del first.bounding_box
+    offsets = [each * units.pix for each in start] if first.uses_quantity else start
+    transform = (Shift(offsets[0]) & Shift(offsets[1])) | first
+    transform.name = first.name
+    rest = [(step.frame, step.transform) for step in steps[1:]]
+    part = gwcs.WCS([(steps[0].frame, transform), *rest], name=system.name)
+    if box is not None:
+        ranges = [box.intervals[number] for number in range(2)]
+        ends = [
+            (each.lower - first_pixel, each.upper - first_pixel)
+            for each, first_pixel in zip(ranges, start, strict=True)
+        ]
+        part.bounding_box = tuple(ends)
+    return part
+
+
+def locate(file: IO[bytes], path: str, longitude: float, latitude: float) -> bytes:
+    """Return where a position of ICRS lies, as JSON: `x`, `y`, and `scales`.
+
+    `x` and `y` are pixels from 0, null if there is no such place; `scales` are degrees for a pixel
+    along x and y there.
+
+    Args:
+        file: the file, for reading at any position.
+        path: path of the system in its tree.
+        longitude: right ascension in degrees.
+        latitude: declination in degrees.
+
+    Raises:
+        FormatError: If the file is damaged.
+        RegionError: If the system does not map two axes of pixels to the sky.
+    """
+    iers.conf.auto_download = False
+    with _system(file, path) as system:
+        _check_pixel_axes(system, path)
+        frame = system.output_frame
+        if not isinstance(frame, CelestialFrame):
+            raise RegionError(f"{path}: expected coordinates of the sky, found {frame}")
+        if frame.reference_frame is None:
+            raise RegionError(f"{path}: expected a frame of the sky with a reference, found none")
+        place = SkyCoord(longitude, latitude, unit="deg").transform_to(frame.reference_frame)
+        angles = (place.spherical.lon, place.spherical.lat)
+        world = [each.to_value(unit) for each, unit in zip(angles, frame.unit, strict=True)]
+        x, y = (float(each) for each in system.invert(*world, with_bounding_box=False))
+        if not (np.isfinite(x) and np.isfinite(y)):
+            return json.dumps({"x": None, "y": None, "scales": [1, 1]}).encode()
+        scales = []
+        for dx, dy in ((1, 0), (0, 1)):
+            ends = [
+                system(x + sign * dx / 2, y + sign * dy / 2, with_bounding_box=False)
+                for sign in (-1, 1)
+            ]
+            one, other = (SkyCoord(*end, unit=frame.unit) for end in ends)
+            scales.append(float(one.separation(other).deg))
+        return json.dumps({"x": x, "y": y, "scales": scales}).encode()
+
+
+def _check_pixel_axes(system: Any, path: str) -> None:
+    if system.pixel_n_dim != 2:
+        raise RegionError(f"{path}: expected two axes of pixels, found {system.pixel_n_dim}")

@@ -1,0 +1,99 @@
+"""Write a cut as ASDF: arrays at their paths, attributes, and the GWCS of the part."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import ChangedError, OptionError
+from swathe.files.array_outputs.hdf5 import INTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swathe.files.variable import VariableSet
+
+
+def asdf_bytes(cutout: VariableSet) -> bytes:
+    """Return an ASDF file: the array at its path, others beside it, attributes in `attributes`.
+
+    Raises:
+        ChangedError: If the source has a GWCS and is another version by now.
+        OptionError: If asdf is not installed.
+    """
+    try:
+        import asdf
+    except ImportError:
+        raise OptionError("ASDF needs asdf; try: pip install 'swathe[asdf]'") from None
+    import numpy as np
+
+    tree: dict[str, Any] = {}
+    *groups, _ = cutout.path.split("/")[1:]
+    attributes, dims = {}, {}
+    for name, variable in cutout.variables.items():
+        _put(tree, [*groups, name], np.ascontiguousarray(variable.data))
+        attributes[name], dims[name] = _plain(variable.attrs), list(variable.dims)
+    tree["attributes"] = {"file": _plain(cutout.global_attrs, without="gwcs"), **attributes}
+    tree["dims"] = dims
+    if (system := _system_of(cutout)) is not None:
+        path, node = system
+        _put(tree, path.split("/")[1:], node)
+    file = asdf.AsdfFile(tree)
+    file.add_history_entry(cutout.history())
+    content = BytesIO()
+    file.write_to(content)
+    return content.getvalue()
+
+
+def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a value at a path of the tree."""
+    for key in keys[:-1]:
+        tree = tree.setdefault(_key(key), {})
+    tree[_key(keys[-1])] = value
+
+
+def _key(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
+    """Return attributes as texts, numbers, and lists of them."""
+    import numpy as np
+
+    plain = {}
+    for name, value in attrs.items():
+        if name == without or name in INTERNAL:
+            continue
+        plain[name] = value if isinstance(value, str) else np.asarray(value).tolist()
+    return plain
+
+
+def _system_of(cutout: VariableSet) -> tuple[str, Any] | None:
+    """Return path and plain node of the GWCS of the part; `None` if its array has none.
+
+    The node is written as it is: no tag of it is resolved here.
+    """
+    import asdf
+
+    from swathe.arrays.indexing import run_gwcs
+    from swathe.files.array_file import ArrayFile
+    from swathe.files.file import open_any
+    from swathe.files.places.sky import gwcs_path
+
+    box = cutout.box
+    if cutout.format != "asdf" or box is None or cutout.shape[-2:] != (box[3], box[2]):
+        return None
+    with open_any(cutout.url) as file:
+        if not isinstance(file, ArrayFile) or file.version != cutout.version:
+            raise ChangedError(
+                f"{cutout.url}: expected version {cutout.version}, found {file.version}: its GWCS "
+                "cannot be written; cut again"
+            )
+        array = file[cutout.path]
+        path = gwcs_path(array)
+        if path is None:
+            return None
+        what = f"{array.url}, array {array.path}"
+        content = run_gwcs("shift", {"path": path, "start": list(box[:2])}, array.reads, what)
+    with asdf.open(BytesIO(content), _force_raw_types=True) as part:
+        return path, part.tree["wcs"]

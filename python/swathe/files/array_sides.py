@@ -1,0 +1,78 @@
+"""Join the two sides of a cut that crosses the edge of a global grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from swathe.files.array_region import ArrayRegion
+from swathe.files.places.coordinates import sureness
+from swathe.files.variable import SCALING, Variable, physical_values
+
+if TYPE_CHECKING:
+    from swathe.files.array import Array
+    from swathe.files.array_cutout import ArrayCutout
+
+LIMITS = ("valid_min", "valid_max", "valid_range", "actual_range")
+PACKING = (*SCALING, "_FillValue", "missing_value", "_Unsigned")
+
+
+def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int, array: Array) -> ArrayCutout:
+    """Join two cuts of one array along an axis; the second one follows the end of the axis.
+
+    The region begins with the first cut and ends beyond the array. Longitudes go on: those of the
+    second side get 360 degrees more or less. If they are packed they become physical values, and
+    they lose their valid range.
+
+    Args:
+        first: cut at the end of the axis.
+        second: cut at its begin.
+        axis: number of the axis of the array.
+        array: the array.
+    """
+    name = first.dims[axis - sum(one < axis for one in first.region.single)]
+    longitudes = {
+        word
+        for key, each in array.coords.items()
+        if sureness(each, "longitude")
+        for word in (key, *str(each.attrs.get("bounds", "")).split())
+    }
+
+    def join(key: str, one: Variable, other: Variable) -> Variable:
+        import numpy as np
+
+        if name not in one.dims:
+            return one
+        at = one.dims.index(name)
+        if key in longitudes and one.data.dtype.kind in "iuf":
+            one, other = _continuous(one, other, at)
+        return replace(one, data=np.concatenate([one.data, other.data], at))
+
+    def join_all(ones: dict[str, Variable], others: dict[str, Variable]) -> dict[str, Variable]:
+        return {key: join(key, one, others[key]) for key, one in ones.items()}
+
+    stop = list(first.region.stop)
+    stop[axis] += second.region.stop[axis] - second.region.start[axis]
+    return replace(
+        first,
+        main=join("", first.main, second.main),
+        coords=join_all(first.coords, second.coords),
+        others=join_all(first.others, second.others),
+        region=ArrayRegion(first.region.start, tuple(stop), first.region.single),
+    )
+
+
+def _continuous(one: Variable, other: Variable, axis: int) -> tuple[Variable, Variable]:
+    """Return longitudes of two sides as degrees that go on from one to the other."""
+    import numpy as np
+
+    attrs = {key: value for key, value in one.attrs.items() if key not in LIMITS}
+    data: list[Any] = [one.data, other.data]
+    if one.data.dtype.kind != "f" or set(SCALING) & set(attrs):
+        data = [physical_values(each).astype("f8") for each in (one, other)]
+        attrs = {key: value for key, value in attrs.items() if key not in PACKING}
+    last = float(np.take(data[0], -1, axis).ravel()[0])
+    first = float(np.take(data[1], 0, axis).ravel()[0])
+    turn = 360 * np.rint((last - first) / 360)
+    data[1] = data[1] + data[1].dtype.type(turn)
+    return Variable(data[0], one.dims, attrs), Variable(data[1], one.dims, attrs)

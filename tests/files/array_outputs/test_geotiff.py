@@ -1,0 +1,62 @@
+"""Cuts of NetCDF written as GeoTIFF keep packing and place, as rasterio reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swathe
+
+cut: Any = swathe.cut
+xarray = pytest.importorskip("xarray")
+rasterio = pytest.importorskip("rasterio")
+VALUES = np.arange(12 * 20.0).reshape(12, 20)
+
+
+def made(path: Path, latitudes: Any, dtype: str = "i2") -> Path:
+    values = np.where(VALUES % 7 == 0, np.nan, VALUES)
+    coords = {
+        "lat": ("lat", latitudes, {"units": "degrees_north"}),
+        "lon": ("lon", np.arange(20, dtype="f4") * 0.1 + 5, {"units": "degrees_east"}),
+    }
+    packing = {"dtype": dtype, "scale_factor": 0.5, "add_offset": 100.0, "_FillValue": -999}
+    dataset = xarray.Dataset({"t2": (("lat", "lon"), values, {"units": "K"})}, coords)
+    dataset.to_netcdf(path, encoding={"t2": packing})
+    return path
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_packing_and_place_are_kept(tmp_path: Path, direction: int) -> None:
+    latitudes = (np.arange(12) * 0.25 + 40)[::direction]
+    source = made(tmp_path / "a.nc", latitudes)
+    cutout = cut(source, array="t2", box=(3, 2, 7, 5))
+    cutout.write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        np.testing.assert_array_equal(file.read(1), cutout.data)
+        assert file.scales == (0.5,)
+        assert file.offsets == (100,)
+        assert file.units == ("K",)
+        assert file.nodata == -999
+        assert file.crs.to_epsg() == 4326
+        x, y = file.xy(0, 0)
+        assert (x, y) == pytest.approx((5.3, latitudes[2]), abs=1e-6)
+        x, y = file.xy(4, 6)
+        assert (x, y) == pytest.approx((5.9, latitudes[6]), abs=1e-6)
+        physical = file.read(1, masked=True) * file.scales[0] + file.offsets[0]
+    np.testing.assert_array_equal(physical.filled(np.nan), cutout.physical)
+
+
+def test_uneven_grids_have_no_place(tmp_path: Path) -> None:
+    source = made(tmp_path / "a.nc", np.arange(12.0) ** 2 / 2)
+    cut(source, array="t2", box=(3, 2, 7, 5)).write(tmp_path / "cut.tif")
+    with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
+        rasterio.open(tmp_path / "cut.tif").close()
+
+
+def test_quality_planes_that_are_missing_are_a_warning(tmp_path: Path) -> None:
+    source = made(tmp_path / "a.nc", np.arange(12.0))
+    with pytest.warns(UserWarning, match="expected quality planes in ancillary_variables"):
+        cut(source, array="t2", box=(3, 2, 7, 5), with_quality=True)

@@ -1,0 +1,132 @@
+"""Cuts of ASDF by position, and the GWCS of their files, equal those of gwcs."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from astropy.coordinates import SkyCoord
+
+import swathe
+from swathe.core.errors import NoOverlapError, RegionError
+from tests.conftest import DATA
+
+asdf = pytest.importorskip("asdf")
+pytest.importorskip("gwcs")
+pytest.importorskip("asdf_astropy")
+cut: Any = swathe.cut
+opened: Any = swathe.open
+SOURCE = DATA / "formats" / "nircamwcs.asdf"
+needs_data = pytest.mark.skipif(not SOURCE.is_file(), reason=f"no data in {DATA}")
+SHAPE = (300, 400)
+VALUES = np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE)
+
+
+@pytest.fixture(scope="module")
+def system() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with asdf.open(SOURCE, memmap=False, lazy_load=False) as file:
+            return file["wcs"]
+
+
+@pytest.fixture(scope="module")
+def image(system: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asdf") / "image.asdf"
+    tree = {"roman": {"data": VALUES, "meta": {"wcs": system, "filter": "F106"}, "unit": "DN"}}
+    asdf.AsdfFile(tree).write_to(path)
+    return path
+
+
+@needs_data
+@pytest.mark.parametrize(("x", "y"), [(200, 100), (350.4, 20.2), (10, 280)])
+def test_a_position_is_that_of_gwcs(image: Path, system: Any, x: float, y: float) -> None:
+    ra, dec = system(x, y)
+    pixel = system.invert(ra, dec, with_bounding_box=False)
+    cutout = cut(image, array="/roman/data", sky=(ra, dec), size="9 pix")
+    x0, y0 = (round(float(each)) - 4 for each in pixel)
+    expected = VALUES[max(0, y0) : y0 + 9, max(0, x0) : x0 + 9]
+    np.testing.assert_array_equal(cutout.data, expected)
+
+
+@needs_data
+def test_angles_are_those_of_the_sky(image: Path, system: Any) -> None:
+    centre = SkyCoord(*system(200, 100), unit="deg")
+    cutout = cut(image, array="/roman/data", sky=centre.galactic, size="2arcsec")
+    height, width = cutout.shape
+    ends = [SkyCoord(*system(200 + side, 100), unit="deg") for side in (-width / 2, width / 2)]
+    assert abs(ends[0].separation(ends[1]).arcsec - 2) < 0.04
+    assert height == pytest.approx(width, abs=1)
+
+
+@needs_data
+def test_an_asdf_cut_has_the_coordinates_of_its_pixels(
+    image: Path, system: Any, tmp_path: Path
+) -> None:
+    cut(image, array="/roman/data", box=(30, 50, 20, 10)).write(tmp_path / "cut.asdf")
+    with asdf.open(tmp_path / "cut.asdf") as file:
+        np.testing.assert_array_equal(file["roman"]["data"], VALUES[50:60, 30:50])
+        part = file["roman"]["meta"]["wcs"]
+        x, y = np.meshgrid(np.arange(20.0), np.arange(10.0))
+        np.testing.assert_allclose(part(x, y), system(x + 30, y + 50), rtol=0, atol=1e-11)
+        lower = part.bounding_box.intervals[0].lower
+        assert lower == system.bounding_box.intervals[0].lower - 30
+        assert file["dims"]["data"] == ["axis_0", "axis_1"]
+        assert file["attributes"]["file"]["unit"] == "DN"
+        assert "cut /roman/data[50:60, 30:50]" in file.get_history_entries()[-1]["description"]
+    assert opened(tmp_path / "cut.asdf").attrs["gwcs"].tolist() == ["/roman/meta/wcs"]
+
+
+@needs_data
+def test_a_position_behind_the_array_is_refused(image: Path, system: Any) -> None:
+    ra, dec = system(200, 100)
+    with pytest.raises(NoOverlapError):
+        cut(image, array="/roman/data", sky=(ra, dec + 2), size="9 pix")
+
+
+def test_arrays_without_a_system_are_refused(tmp_path: Path) -> None:
+    asdf.AsdfFile({"data": VALUES}).write_to(tmp_path / "a.asdf")
+    with pytest.raises(RegionError, match="expected a GWCS for sky, found none"):
+        cut(tmp_path / "a.asdf", sky=(1, 2), size="9 pix")
+    cut(tmp_path / "a.asdf", box=(1, 2, 3, 4)).write(tmp_path / "cut.asdf")
+    with asdf.open(tmp_path / "cut.asdf") as file:
+        np.testing.assert_array_equal(file["data"], VALUES[2:6, 1:4])
+
+
+@needs_data
+def test_other_packages_do_not_read_the_file(image: Path) -> None:
+    from asdf.extension import Converter, Extension
+
+    from swathe.arrays.readers import gwcs as reader
+
+    runs = []
+
+    class Hostile(Converter):  # type: ignore[misc]
+        tags = ("tag:example.org:hostile-1.0.0",)
+        types = ("hostile.Type",)
+
+        def to_yaml_tree(self, obj: Any, tag: Any, ctx: Any) -> Any:
+            raise NotImplementedError
+
+        def from_yaml_tree(self, node: Any, tag: Any, ctx: Any) -> Any:
+            runs.append(node)
+            return node
+
+    class Offer(Extension):  # type: ignore[misc]
+        extension_uri = "asdf://example.org/hostile-1.0.0"
+        converters = (Hostile(),)
+        tags = Hostile.tags
+
+    content, _, _ = image.read_bytes().partition(b"#ASDF BLOCK INDEX")
+    content = content.replace(b"filter: F106", b"filter: !<tag:example.org:hostile-1.0.0> {a: 1}")
+    image.with_name("hostile.asdf").write_bytes(content)
+    with asdf.config_context() as config:
+        config.add_extension(Offer())
+        asdf.open(image.with_name("hostile.asdf"), lazy_tree=False).close()
+        assert len(runs) == 1
+        with image.with_name("hostile.asdf").open("rb") as file:
+            assert b"scales" in reader.locate(file, "/roman/meta/wcs", 5.9, -72.0)
+    assert len(runs) == 1
