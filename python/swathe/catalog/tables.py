@@ -244,9 +244,9 @@ class ReplicaRow(Base):
 class GranuleRow(Base):
     """An image HDU or an array of an object of a dataset, with its time, band and position.
 
-    A position in the sky is in `s_ra` and the columns up to `wcs`, one on the Earth in `lon`, `lat`,
-    `fov` and `outlines`. A row never has both. `hdu` is the number of an array, if `array` is its
-    path.
+    A position in the sky is in `s_ra` and the columns up to `wcs`, one on the Earth in `lon`,
+    `lat`, `fov` and `outlines`. A row never has both. `hdu` is the number of an array, if `array`
+    is its path.
     """
 
     __tablename__ = "granules"

@@ -31,9 +31,7 @@ def upgrade() -> None:
             name="fk_earth_footprints_granule_id",
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint(
-            "level", "first", "last", "granule_id", name="pk_earth_footprints"
-        ),
+        sa.PrimaryKeyConstraint("level", "first", "last", "granule_id", name="pk_earth_footprints"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_earth_footprints_granule_id", "earth_footprints", ["granule_id"])
