@@ -42,7 +42,7 @@ FEW_CORNERS, MOST_CORNERS = 200, 2000
 MOST_PARTS = 200
 MOST_APART = 8
 """Radius of a few places that have no polygon of their own, relative to their usual distance."""
-PLACES = 2000
+PLACES = 600
 """Places of a part that are compared with its polygon."""
 LARGEST_EXCESS = 1.5
 """Area of a polygon, relative to that of the pixels in it."""
@@ -75,7 +75,8 @@ def earth_footprint(
                 f"expected at most {MOST_PARTS} polygons around the pixels, found more: its "
                 "latitudes and longitudes are not continuous"
             )
-    return _footprint_of(polygons)
+    centre, _ = middle(vectors[is_place])
+    return _footprint_of(polygons, centre)
 
 
 def with_edges(
@@ -115,7 +116,11 @@ def _polygons(
     Raises:
         RegionError: If directions side by side are too far apart.
     """
-    parts = [vectors]
+    parts = [
+        each
+        for half in _split_at_gaps(vectors, 0, apart)
+        for each in _split_at_gaps(half, 1, apart)
+    ]
     while parts:
         part = parts.pop()
         is_place = np.isfinite(part[..., 0])
@@ -142,6 +147,16 @@ def _polygons(
         parts += np.split(part, [half + 1], axis=axis)[:1] + np.split(part, [half], axis=axis)[1:]
 
 
+def _split_at_gaps(
+    vectors: NDArray[np.float64], axis: int, apart: float
+) -> list[NDArray[np.float64]]:
+    """Split directions where all neighbours are far apart, as the two sides of a scatterometer."""
+    steps = length(np.diff(vectors, axis=axis))
+    least = np.where(np.isfinite(steps), steps, np.inf).min(axis=1 - axis, initial=np.inf)
+    gaps = np.flatnonzero(np.isfinite(least) & (least > MOST_APART * apart)) + 1
+    return np.split(vectors, gaps[:MOST_PARTS], axis=axis)
+
+
 def _octagon(centre: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
     """Return the corners of an octagon that contains a circle."""
     east = np.cross(np.eye(3)[np.argmin(np.abs(centre))], centre)
@@ -156,8 +171,10 @@ def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | No
     """Return the corners of a polygon around directions; `None` if none is close enough."""
     places = part[np.isfinite(part[..., 0])]
     centre, radius = middle(places)
+    if radius > LARGEST_PART:
+        return None
     edge = _edge(part)
-    if radius > LARGEST_PART or len(edge) < 3:
+    if len(edge) < 3:
         return None
     pixel = _pixel(part) / step
     tolerance = TOLERANCE_PIXELS * pixel
@@ -234,8 +251,10 @@ def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return areas
 
 
-def _footprint_of(polygons: list[NDArray[np.float64]]) -> EarthFootprint:
-    centre, radius = middle(np.concatenate(polygons))
+def _footprint_of(
+    polygons: list[NDArray[np.float64]], centre: NDArray[np.float64]
+) -> EarthFootprint:
+    radius = float(angle(np.concatenate(polygons), centre).max())
     if radius > math.pi / 2:
         # The farthest place may lie between corners.
         radius = math.pi
