@@ -12,6 +12,7 @@ import numpy as np
 from swathe.core.errors import FormatError, RegionError
 from swathe.datasets.earth_outline import earth_footprint, with_edges
 from swathe.datasets.spherical import cross, degrees, directions, length
+from swathe.files.array_region import plane_axes
 from swathe.files.places import geotiff
 from swathe.files.places.coordinates import BLOCK_ELEMENTS, MOST_ROW_ELEMENTS, check_size, values_of
 from swathe.files.places.grid import check_axis
@@ -209,7 +210,7 @@ def _raster(array: Array) -> EarthFootprint:
     matrix, to_degrees = geotiff.pixel_transform(array), geotiff._degrees(array)
     if "GeogSemiMajorAxisGeoKey" in attrs:
         _check_radius(float(np.ravel(attrs["GeogSemiMajorAxisGeoKey"])[0]))
-    y, x = geotiff.plane_axes(array)
+    y, x = plane_axes(array)
     sizes = array.shape[y], array.shape[x]
     rows, columns = (np.linspace(-0.5, size - 0.5, min(size, GRID_LINES) + 1) for size in sizes)
     row, column = np.meshgrid(rows, columns, indexing="ij")
@@ -268,10 +269,12 @@ def _hdf_eos_grid(array: Array, entries: dict[str, str]) -> EarthFootprint:
     steps = height / GRID_LINES, width / GRID_LINES
     projection = entries.get("Projection", "")
     if projection == "GCTP_GEO":
-        lat, lon = (_packed_degrees(each) for each in ((top, bottom), (left, right)))
-        if max(map(abs, lat)) > 90 or max(map(abs, lon)) > 360:
-            raise FormatError(f"{what}: expected corners in degrees, found {lat}, {lon}")
-        return _mesh(np.linspace(*lat, len(y)), np.linspace(*lon, len(x)), steps)
+        south_north, west_east = _packed_degrees((top, bottom)), _packed_degrees((left, right))
+        if max(map(abs, south_north)) > 90 or max(map(abs, west_east)) > 360:
+            raise FormatError(
+                f"{what}: expected corners in degrees, found {south_north}, {west_east}"
+            )
+        return _mesh(np.linspace(*south_north, len(y)), np.linspace(*west_east, len(x)), steps)
     if projection != "GCTP_SNSOID":
         raise RegionError(f"expected the projection GCTP_GEO or GCTP_SNSOID, found {projection}")
     numbers = [float(each) for each in entries.get("ProjParams", "()").strip("()").split(",")]

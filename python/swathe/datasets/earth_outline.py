@@ -164,7 +164,8 @@ def _octagon(centre: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
     turns = np.arange(8)[:, None] * math.pi / 4
     around = np.cos(turns) * east + np.sin(turns) * np.cross(centre, east)
     reach = math.atan(math.tan(radius) / math.cos(math.pi / 8))
-    return math.cos(reach) * centre + math.sin(reach) * around
+    corners: NDArray[np.float64] = math.cos(reach) * centre + math.sin(reach) * around
+    return corners
 
 
 def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | None:

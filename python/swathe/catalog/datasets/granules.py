@@ -460,7 +460,19 @@ def granule_of(
     if lon is not None and lat is not None and fov is not None:
         earth = EarthFootprint(lon, lat, fov, [], outlines or [])
     coverage = (t_min, t_max, band, em_min, em_max)
-    origin = (facility, instrument, target, tuple(pol or ()), array, earth)
+    origin = (facility, instrument, target)
     return Granule(
-        path, hdu, name, tuple(shape), size, version, *coverage, footprint, note, *origin
+        path,
+        hdu,
+        name,
+        tuple(shape),
+        size,
+        version,
+        *coverage,
+        footprint,
+        note,
+        *origin,
+        pol=tuple(pol or ()),
+        array=array,
+        place=earth,
     )
