@@ -103,6 +103,7 @@ MORE = frozenset(
         "cutting/test_long_lists",
         "cutting/test_replica_moves",
         "datasets/test_mirroring",
+        "datasets/test_real_places",
         "experiments/test_experiments",
         "jobs/test_kill",
         "portal/test_deploy",

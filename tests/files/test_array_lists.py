@@ -82,7 +82,7 @@ def test_other_format_of_an_array_is_an_error_of_its_row(tmp_path: Path, name: s
 
 def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:
     given = targets(write_array(tmp_path / "a.h5"), hdu=["1"])
-    with pytest.raises(TargetsError, match="'hdu' or 'array', found both"):
+    with pytest.raises(TargetsError, match="an 'hdu' or an 'array' in a row, found both"):
         swathe.cut_many(given, tmp_path / "out")
 
 

@@ -29,7 +29,7 @@ from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 from swathe.catalog.records.stripes import WorkKind
 
-REVISIONS = ("v0001", "v0002", "v0003", "v0004", "v0005")
+REVISIONS = ("v0001", "v0002", "v0003", "v0004", "v0005", "v0006")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -242,7 +242,12 @@ class ReplicaRow(Base):
 
 
 class GranuleRow(Base):
-    """An image HDU of an object of a dataset, with its time, band and sky position."""
+    """An image HDU or an array of an object of a dataset, with its time, band and position.
+
+    A position in the sky is in `s_ra` and the columns up to `wcs`, one on the Earth in `lon`,
+    `lat`, `fov` and `outlines`. A row never has both. `hdu` is the number of an array, if `array`
+    is its path.
+    """
 
     __tablename__ = "granules"
     __table_args__ = (
@@ -273,6 +278,11 @@ class GranuleRow(Base):
     instrument: Mapped[str | None] = mapped_column(String(100))
     target: Mapped[str | None] = mapped_column(String(100))
     pol: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    array: Mapped[str | None] = mapped_column(Text)
+    lon: Mapped[float | None]
+    lat: Mapped[float | None]
+    fov: Mapped[float | None]
+    outlines: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
     size: Mapped[int] = mapped_column(BigInteger)
     version: Mapped[str] = mapped_column(Text)
     seen_at: Mapped[datetime]
@@ -286,6 +296,19 @@ class FootprintRow(Base):
     """
 
     __tablename__ = "footprints"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    level: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    first: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    last: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    granule_id: Mapped[int] = mapped_column(
+        ForeignKey("granules.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+
+
+class EarthFootprintRow(Base):
+    """A range of cells as in `FootprintRow`, of longitude and latitude on the Earth."""
+
+    __tablename__ = "earth_footprints"
     __table_args__ = ({"sqlite_with_rowid": False},)
     level: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     first: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

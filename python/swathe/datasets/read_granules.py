@@ -1,8 +1,8 @@
-"""Read the image headers of an object, and make granules from them."""
+"""Read the image headers or arrays of an object, and make granules from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from swathe.catalog.records.datasets import Footprint, Granule
@@ -10,6 +10,8 @@ from swathe.core.errors import RegionError, SwatheError
 from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets.footprint import footprint
 from swathe.datasets.header_metadata import band, origin, polarizations, times
+from swathe.datasets.read_arrays import array_granules
+from swathe.files.array_file import ArrayFile, tree_of
 from swathe.files.file import open_from_cache
 
 if TYPE_CHECKING:
@@ -49,26 +51,34 @@ class ObjectHeaders:
         version: version as the engine writes it.
         primary: the first header if it has no image of its own, but describes the file.
         images: image headers; `None` if the version is the known one.
+        arrays: granules of a file of another format than FITS; `None` for FITS.
     """
 
     size: int
     version: str
     primary: bytes | None
     images: list[ImageHeader] | None
+    arrays: list[Granule] | None = None
 
 
 def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
-    """Read the headers of an object, unless it has the known version; thread-safe.
+    """Read the headers or arrays of an object, unless it has the known version; thread-safe.
 
-    The layouts are stored in the index.
+    The layouts and chunk indexes are stored in the index.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the object cannot be read.
-        FormatError: If it is not a FITS file.
+        FormatError: If it is of no known format, or damaged.
+        SettingsError: If the library of its format is not installed.
     """
     file = open_from_cache(path, fresh=True)
     if file.version == known_version:
         return ObjectHeaders(file.size, file.version, None, None)
+    tree = tree_of(file._native)
+    if tree is not None:
+        array_file = ArrayFile(file._native, tree, [], file.name)
+        arrays = array_granules("", array_file, file.size)
+        return ObjectHeaders(file.size, file.version, None, [], arrays)
     return headers_of(file)
 
 
@@ -100,6 +110,8 @@ def granules_of(path: str, headers: ObjectHeaders) -> list[Granule]:
     """Return the granules of an object from its headers; not thread-safe."""
     from astropy.io import fits
 
+    if headers.arrays is not None:
+        return [replace(each, path=path) for each in headers.arrays]
     primary = None if headers.primary is None else fits.Header.fromstring(headers.primary)
     return [_granule(path, headers, image, primary) for image in headers.images or ()]
 

@@ -1,4 +1,4 @@
-"""Scan a dataset: read the headers of a store's objects into the catalogue.
+"""Scan a dataset: read the headers and arrays of a store's objects into the catalogue.
 
 A scan lists the objects, reads new and changed ones, and marks missing ones as vanished. Results
 are stored every few seconds, so an interrupted scan can continue. Headers are read by several
@@ -55,7 +55,7 @@ class ScanReport:
         vanished: number of objects that no longer exist.
         returned: number of vanished objects that exist again, unchanged.
         faults: objects that cannot be catalogued, with the reason.
-        notes: reasons why images have no sky position though they should, with counts.
+        notes: reasons why images have no position though they should, with counts.
         elapsed_s: duration.
     """
 

@@ -1,4 +1,4 @@
-"""Search images by sky position, time and band."""
+"""Search images and arrays by position, time and band."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Catalog, GranuleCopy
     from swathe.core.sky import SkyMapping
+    from swathe.datasets.earth_search import EarthArea
 
 NEAR = 1e-10
 """Tolerance in radians (20 microarcseconds) between a point and the edge of its polygon."""
@@ -49,8 +50,15 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
     ("shape", "U", None),
     ("access_estsize", "i8", "kbyte"),
     ("version", "U", None),
+    ("array", "U", None),
+    ("body", "U", None),
 )
-"""Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..."""
+"""Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..., the
+fastest axis first. `body` is `sky` or `earth`: where the position is."""
+
+
+BOUNDS = ("west", "south", "east", "north")
+"""Columns of the box of a search on the Earth."""
 
 
 def find(
@@ -64,8 +72,10 @@ def find(
     band: str | tuple[float, float] | None = None,
     catalog: Catalog | None = None,
     limit: int | None = None,
+    bounds: tuple[float, float, float, float] | None = None,
+    place: tuple[float, float] | None = None,
 ) -> Table:
-    """Find the images of datasets by sky position, time and band.
+    """Find the images and arrays of datasets by position, time and band.
 
     Omitted criteria are ignored. Images whose header lacks a value never match a search on it.
 
@@ -81,12 +91,17 @@ def find(
             `5e-7,6e-7`.
         catalog: catalogue to search; `None` for the default one.
         limit: largest number of images; the first ones catalogued are returned.
+        bounds: `(west, south, east, north)` on the Earth in degrees; arrays that overlap the box
+            match. `west > east` crosses the dateline.
+        place: `(longitude, latitude)` on the Earth in degrees; arrays that cover it match.
 
     Returns:
-        One row per image, sorted by `file` (`STORE:path`) and `hdu`, with the columns of `COLUMNS`.
-        If an image has several copies, `file` is the one that is fastest to read from here. Unknown
-        values are masked. `t_min` and `t_max` are MJD in UTC. With `sky` there are also `ra` and
-        `dec`, so that with a column `size_deg` it is a table for `cut_many`.
+        One row per image or array, sorted by `file` (`STORE:path`) and `hdu`, with the columns of
+        `COLUMNS`. If an image has several copies, `file` is the one that is fastest to read from
+        here. Unknown values are masked. `t_min` and `t_max` are MJD in UTC. With `sky` there are
+        also `ra` and `dec`, so that with a column `size_deg` it is a table for `cut_many`; with
+        `bounds` there are `west`, `south`, `east` and `north`, so that it is one, too. `sky` finds
+        no place on the Earth, `bounds` and `place` none in the sky.
 
     Raises:
         DatasetError: If position, time or band are invalid.
@@ -103,22 +118,27 @@ def find(
     except ValueError as error:
         raise DatasetError(str(error)) from None
     reach_deg = _radius_deg(radius, radius_deg)
-    place = None if sky is None else _place(sky, reach_deg, frame)
-    if place is None and reach_deg:
+    circle = None if sky is None else _place(sky, reach_deg, frame)
+    area = _earth_area(sky, bounds, place)
+    if circle is None and reach_deg:
         raise DatasetError("a radius needs a position: sky=(ra, dec)")
     ranges = None
-    if place is not None:
+    if circle is not None:
         from swathe.datasets.healpix import ranges_around
 
-        ranges = ranges_around(place.direction, place.reach)
-    criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit)
+        ranges = ranges_around(circle.direction, circle.reach)
+    elif area is not None:
+        ranges = area.ranges
+    on_earth = area is not None
+    criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit, on_earth)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
         with closing(open_catalog.copies_by_parts(criteria)) as parts:
             for part in parts:
                 copies = {number: list(of_it) for number, of_it in groupby(part, attrgetter("id"))}
                 some = _with_outlines([first for first, *_ in copies.values()])
-                some = some if place is None else _that_show(place, some)
+                some = some if circle is None else _that_show(circle, some)
+                some = some if area is None else _that_touch(area, some)
                 for column, values in zip(columns, _values(some, copies), strict=True):
                     column += values
                 if limit is not None and len(columns[0]) >= limit:
@@ -128,7 +148,12 @@ def find(
                 del column[limit:]
         # Not earlier: many searches that wait for a second connection would wait for each other.
         columns[0] = _soonest(columns[0], open_catalog)
-    return _table(columns, place)
+    table = _table(columns, circle)
+    if bounds is not None:
+        for name, degrees in zip(BOUNDS, bounds, strict=True):
+            table[name] = float(degrees)
+            table[name].unit = "deg"
+    return table
 
 
 class _SearchArea:
@@ -146,6 +171,38 @@ class _SearchArea:
         # Whether images without outline show it, by WCS and shape. Whole-sky maps often share both,
         # so the result is computed once.
         self.is_covered: dict[tuple[str, str], bool] = {}
+
+
+def _earth_area(sky: Any, bounds: Any, place: Any) -> EarthArea | None:
+    """Return the box or point of a search on the Earth.
+
+    Raises:
+        DatasetError: If it is invalid, or there is a position in the sky, too.
+    """
+    from swathe.datasets.earth_search import EarthArea
+    from swathe.files.places.bounds import Bounds
+
+    if sum(each is not None for each in (sky, bounds, place)) > 1:
+        raise DatasetError("give one of sky, bounds and place: it is in the sky or on the Earth")
+    try:
+        if place is not None:
+            lon, lat = place
+            return EarthArea(Bounds.of((lon, lat, lon, lat)))
+        return None if bounds is None else EarthArea(Bounds.of(bounds))
+    except (TypeError, ValueError) as error:
+        text = short_text(place)
+        raise DatasetError(f"place: expected (longitude, latitude), found {text}") from error
+    except RegionError as error:
+        raise DatasetError(str(error)) from error
+
+
+def _that_touch(
+    area: EarthArea, candidates: list[tuple[GranuleCopy, _Outline]]
+) -> list[tuple[GranuleCopy, _Outline]]:
+    """Return the arrays that a box on the Earth touches."""
+    texts = ",".join(copy.outlines or "[]" for copy, _ in candidates)
+    touches = area.touches(json.loads(f"[{texts}]"))
+    return [each for each, is_there in zip(candidates, touches, strict=True) if is_there]
 
 
 def _radius_deg(radius: Any, radius_deg: float) -> float:
@@ -366,7 +423,8 @@ def _table(unsorted_columns: list[list[Any]], place: _SearchArea | None) -> Tabl
 
     order = sorted(
         range(len(unsorted_columns[0])),
-        key=lambda at: (unsorted_columns[0][at], unsorted_columns[1][at]),
+        # Arrays of one file stay in its order.
+        key=lambda at: (unsorted_columns[0][at], unsorted_columns[1][at] or 0),
     )
     columns: dict[str, Any] = {}
     for name, kind, _ in COLUMNS:
@@ -402,10 +460,10 @@ def _values(
 ) -> list[list[Any]]:
     """Return the columns of a table for some rows, with all copies in place of `file`."""
     matches = [copy for copy, _ in rows]
-    regions = [None if outline is None else _region(outline) for _, outline in rows]
+    regions = [_region(copy, outline) for copy, outline in rows]
     return [
         [_files(copies[copy.id]) for copy in matches],
-        [copy.hdu for copy in matches],
+        [None if copy.array else copy.hdu for copy in matches],
         [copy.dataset for copy in matches],
         [copy.name for copy in matches],
         [copy.t_min for copy in matches],
@@ -421,6 +479,8 @@ def _values(
         [_naxis(copy.shape) for copy in matches],
         [-(-copy.size // 1000) for copy in matches],
         [copy.version for copy in matches],
+        [copy.array for copy in matches],
+        [_body(copy) for copy in matches],
     ]
 
 
@@ -429,5 +489,17 @@ def _naxis(shape: str) -> str:
     return " x ".join(map(str, _read_shape(shape)[::-1]))
 
 
-def _region(outline: list[float]) -> str:
+def _body(copy: GranuleCopy) -> str | None:
+    if copy.outlines is not None:
+        return "earth"
+    return None if copy.s_ra is None else "sky"
+
+
+def _region(copy: GranuleCopy, outline: list[float] | None) -> str | None:
+    if copy.outlines is not None:
+        from swathe.datasets.earth_search import region_text
+
+        return region_text(json.loads(copy.outlines))
+    if outline is None:
+        return None
     return f"POLYGON ICRS{' %.8f' * len(outline)}" % tuple(outline)

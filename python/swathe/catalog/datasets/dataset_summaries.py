@@ -13,7 +13,7 @@ from swathe.catalog.datasets.granules import GRANULE_COLUMNS, granule_of
 from swathe.catalog.records.datasets import ORDER, Granule, State
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 
-NO_SPAN = (None, None, 0)
+NO_SPAN = (None, None, 0, 0)
 PRESENT = (
     select(ReplicaRow.id)
     .where(
@@ -36,6 +36,7 @@ class DatasetSummary:
         t_max: end of the last image, MJD, UTC.
         bands: number of images per filter, most frequent first.
         images_on_sky: number of images with a sky position.
+        arrays_on_earth: number of arrays with a place on the Earth.
     """
 
     bytes: int = 0
@@ -43,6 +44,7 @@ class DatasetSummary:
     t_max: float | None = None
     bands: dict[str, int] = field(default_factory=dict)
     images_on_sky: int = 0
+    arrays_on_earth: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Summaries(Database):
             func.min(GranuleRow.t_min),
             func.max(GranuleRow.t_max),
             func.count(GranuleRow.s_ra),
+            func.count(GranuleRow.lon),
         )
         bands = select(images, GranuleRow.band, func.count())
         with self._reading() as session:
@@ -95,6 +98,7 @@ class Summaries(Database):
                 t_max=span_of.get(of, NO_SPAN)[1],
                 bands=bands_of.get(of, {}),
                 images_on_sky=span_of.get(of, NO_SPAN)[2],
+                arrays_on_earth=span_of.get(of, NO_SPAN)[3],
             )
             for of, name in names.items()
         }

@@ -13,8 +13,23 @@ from sqlalchemy.orm import Session
 from swathe.catalog.database import Database
 from swathe.catalog.datasets.datasets import dataset_number, note_change, store_number
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.datasets import ALL_CELLS, LEVELS, Footprint, Granule, Match, Replica
-from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
+from swathe.catalog.records.datasets import (
+    ALL_CELLS,
+    LEVELS,
+    EarthFootprint,
+    Footprint,
+    Granule,
+    Match,
+    Replica,
+)
+from swathe.catalog.tables import (
+    DatasetRow,
+    EarthFootprintRow,
+    FootprintRow,
+    GranuleRow,
+    ReplicaRow,
+    StoreRow,
+)
 
 T = TypeVar("T")
 
@@ -30,6 +45,8 @@ class GranuleQuery:
 
     Attributes:
         ranges: HEALPix cells of order 29 that the footprint must touch, `(first, last)`.
+        is_on_earth: the cells are of the Earth, else of the sky.
+        is_hdu: only images of FITS match.
         dataset: name of the dataset.
         time: MJD, UTC, from and to; the exposure must overlap it.
         band: name of the filter, or shortest and longest wavelength in metres.
@@ -41,6 +58,8 @@ class GranuleQuery:
     time: tuple[float, float] | None = None
     band: str | tuple[float, float] | None = None
     limit: int | None = None
+    is_on_earth: bool = False
+    is_hdu: bool = False
 
 
 class Granules(Database):
@@ -92,14 +111,19 @@ class Granules(Database):
                 insert(GranuleRow).returning(GranuleRow.id, sort_by_parameter_order=True),
                 [_granule_values(granule, number, now) for granule in images],
             )
-            ranges = [
-                {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
-                for of, granule in zip(new_ids, images, strict=True)
-                if granule.footprint is not None
-                for first, last in granule.footprint.ranges
-            ]
-            if ranges:
-                connection.execute(insert(FootprintRow), ranges)
+            numbers = list(new_ids)
+            for table, places in (
+                (FootprintRow, [granule.footprint for granule in images]),
+                (EarthFootprintRow, [granule.place for granule in images]),
+            ):
+                ranges = [
+                    {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
+                    for of, place in zip(numbers, places, strict=True)
+                    if place is not None
+                    for first, last in place.ranges
+                ]
+                if ranges:
+                    connection.execute(insert(table), ranges)
 
     def find_granules(self, granule_query: GranuleQuery) -> list[Match]:
         """Return the matching granules that have a readable copy, by file.
@@ -125,17 +149,22 @@ class Granules(Database):
             query = _query(session, granule_query)
             parts: Iterable[Any] = (query,)
             if granule_query.ranges is not None:
-                ids = touching(session, granule_query.ranges)
+                ids = touching(session, granule_query)
                 parts = (query.where(GranuleRow.id.in_(part)) for part in _parts(ids))
             for _, match in _matches(session, parts, granule_query.limit):
                 yield match
 
     def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
-        """Return the granule of an HDU; `path` is its object in the dataset's first store.
+        """Return the image of an HDU; `path` is its object in the dataset's first store.
 
         `None` if there is none, or no readable copy.
         """
-        conditions = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
+        conditions = (
+            DatasetRow.name == dataset,
+            GranuleRow.path == path,
+            GranuleRow.hdu == hdu,
+            GranuleRow.array.is_(None),
+        )
         with self._reading() as session:
             matches = list(_matches(session, [COPIES.where(*conditions)], 1))
         return matches[0][1] if matches else None
@@ -204,7 +233,7 @@ def level_of(first: int, last: int) -> int:
 TOUCHING = """
     WITH asked (place, first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
     SELECT DISTINCT asked.place, footprints.granule_id
-    FROM asked CROSS JOIN levels JOIN footprints
+    FROM asked CROSS JOIN levels JOIN {footprints} AS footprints
     ON footprints.level = levels.level
     AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
     AND footprints.last >= asked.first
@@ -216,7 +245,7 @@ TOUCHING_IN_POSTGRESQL = """
     WITH asked (place, first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
     SELECT DISTINCT asked.place, found.granule_id
     FROM asked CROSS JOIN levels CROSS JOIN LATERAL (
-        SELECT footprints.granule_id FROM footprints
+        SELECT footprints.granule_id FROM {footprints} AS footprints
         WHERE footprints.level = levels.level
         AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
         AND footprints.last >= asked.first
@@ -228,14 +257,18 @@ TOUCHING_IN_POSTGRESQL = """
 it use the index for each."""
 
 
-def touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the granules whose footprints touch these cells."""
-    pairs = _touching(session, [(0, first, last) for first, last in ranges])
+def touching(session: Session, granule_query: GranuleQuery) -> list[int]:
+    """Return the granules whose footprints touch the cells of a search."""
+    table = EarthFootprintRow if granule_query.is_on_earth else FootprintRow
+    cells = [(0, first, last) for first, last in granule_query.ranges or ()]
+    pairs = _touching(session, cells, table.__tablename__)
     return [granule for _, granule in pairs]
 
 
 def _touching(
-    session: Session, cell_ranges: Sequence[tuple[int, int, int]]
+    session: Session,
+    cell_ranges: Sequence[tuple[int, int, int]],
+    table: str = FootprintRow.__tablename__,
 ) -> list[tuple[int, int]]:
     """Return pairs of a position and a granule whose footprint touches the position's cells."""
     if not cell_ranges:
@@ -244,11 +277,13 @@ def _touching(
     levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = TOUCHING if on_sqlite else TOUCHING_IN_POSTGRESQL
-    rows = session.execute(text(statement.format(asked=cells, levels=levels)))
+    rows = session.execute(text(statement.format(asked=cells, levels=levels, footprints=table)))
     return [(place, granule) for place, granule in rows]
 
 
 def _with_limits(query: Any, granule_query: GranuleQuery) -> Any:
+    if granule_query.is_hdu:
+        query = query.where(GranuleRow.array.is_(None))
     if granule_query.time is not None:
         start, end = granule_query.time
         query = query.where(GranuleRow.t_min <= end, GranuleRow.t_max >= start)
@@ -299,7 +334,7 @@ def _replica_values(replica: Replica, dataset: int, store: int, now: datetime) -
 
 
 def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, Any]:
-    place = granule.footprint
+    place, earth = granule.footprint, granule.place
     return {
         "dataset_id": dataset,
         "path": granule.path,
@@ -322,6 +357,11 @@ def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, 
         "instrument": _word(granule.instrument),
         "target": _word(granule.target),
         "pol": list(granule.pol) or None,
+        "array": granule.array,
+        "lon": earth and earth.lon,
+        "lat": earth and earth.lat,
+        "fov": earth and earth.fov,
+        "outlines": earth and earth.outlines,
         "size": granule.size,
         "version": granule.version,
         "seen_at": now,
@@ -353,6 +393,11 @@ GRANULE_COLUMNS = [
         "instrument",
         "target",
         "pol",
+        "array",
+        "lon",
+        "lat",
+        "fov",
+        "outlines",
         "s_ra",
         "s_dec",
         "s_fov",
@@ -398,6 +443,11 @@ def granule_of(
     instrument: str | None,
     target: str | None,
     pol: list[str] | None,
+    array: str | None,
+    lon: float | None,
+    lat: float | None,
+    fov: float | None,
+    outlines: list[list[float]] | None,
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
@@ -406,8 +456,23 @@ def granule_of(
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
         footprint = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
+    earth = None
+    if lon is not None and lat is not None and fov is not None:
+        earth = EarthFootprint(lon, lat, fov, [], outlines or [])
     coverage = (t_min, t_max, band, em_min, em_max)
-    origin = (facility, instrument, target, tuple(pol or ()))
+    origin = (facility, instrument, target)
     return Granule(
-        path, hdu, name, tuple(shape), size, version, *coverage, footprint, note, *origin
+        path,
+        hdu,
+        name,
+        tuple(shape),
+        size,
+        version,
+        *coverage,
+        footprint,
+        note,
+        *origin,
+        pol=tuple(pol or ()),
+        array=array,
+        place=earth,
     )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 State = Literal["ok", "damaged", "failed", "vanished", "stale"]
-"""State of a replica: catalogued; not a FITS file or a broken one; could not be read or written,
+"""State of a replica: catalogued; of no known format or broken; could not be read or written,
 perhaps temporarily; no longer there; a copy of an earlier version of the object."""
 USUAL_CALIB_LEVEL = 2
 """Default calibration level."""
@@ -100,12 +100,32 @@ class Footprint:
 
 
 @dataclass(frozen=True)
+class EarthFootprint:
+    """Part of the Earth that an array covers.
+
+    Attributes:
+        lon: longitude of its centre, 0 to 360 degrees.
+        lat: latitude of its centre, degrees.
+        fov: diameter of the circle around the centre that contains it, degrees.
+        ranges: HEALPix cells of order 29 that it may touch, nested, `(first, last)`, last included.
+        outlines: polygons that cover it together, each with the corners lon, lat, lon, lat, ...,
+            joined by great circles.
+    """
+
+    lon: float
+    lat: float
+    fov: float
+    ranges: list[tuple[int, int]]
+    outlines: list[list[float]]
+
+
+@dataclass(frozen=True)
 class Granule:
-    """An image of a dataset.
+    """An image, or an array of a file of another format than FITS.
 
     Attributes:
         path: path of its object, in the first store of the dataset.
-        hdu: number of the HDU, from 0.
+        hdu: number of the HDU, from 0; of an array, its number in the file.
         name: its EXTNAME.
         shape: shape in NumPy order.
         t_min: start of the exposure, MJD, UTC.
@@ -119,6 +139,8 @@ class Granule:
         instrument: instrument, from the header.
         target: target, from the header.
         pol: polarization states, in the words of ObsCore.
+        array: path of the array in its file; `None` for an image of FITS.
+        place: its footprint on the Earth.
         size: size of the object in bytes.
         version: version of the object.
     """
@@ -140,6 +162,8 @@ class Granule:
     instrument: str | None = None
     target: str | None = None
     pol: tuple[str, ...] = ()
+    array: str | None = None
+    place: EarthFootprint | None = None
 
 
 @dataclass(frozen=True)

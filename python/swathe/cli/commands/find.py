@@ -1,4 +1,4 @@
-"""The command `swathe find`: search the catalogued images."""
+"""The command `swathe find`: search the catalogued images and arrays."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CRITERIA = {
     "sky": "position (s_region)",
+    "bounds": "position (s_region)",
+    "place": "position (s_region)",
     "time": "time (t_min, t_max)",
     "band": "band (band, em_min, em_max)",
 }
@@ -26,6 +28,9 @@ FORMATS = {".csv": "ascii.csv", ".ecsv": "ascii.ecsv", ".vot": "votable", ".xml"
 
 
 def find(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Dataset to search; else all.")
+    ] = None,
     sky: Annotated[
         str | None,
         typer.Option(
@@ -47,6 +52,17 @@ def find(
     frame: Frame = None,
     dataset: Annotated[str | None, typer.Option(help="Dataset to search; else all.")] = None,
     time: TimeRange = None,
+    bounds: Annotated[
+        tuple[float, float, float, float] | None,
+        typer.Option(
+            metavar="W S E N",
+            help="Box on the Earth that arrays overlap, in degrees; W > E crosses the dateline.",
+        ),
+    ] = None,
+    place: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LON LAT", help="Place on the Earth that the arrays cover, degrees."),
+    ] = None,
     band: Annotated[
         str | None,
         typer.Option(
@@ -68,13 +84,16 @@ def find(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the catalogued images that match a position, a time and a band."""
+    """Find the catalogued images and arrays that match a position, a time and a band."""
     from swathe.core.outputs import check_output
     from swathe.datasets.search import find as find_images
 
     side = size_of(size)
     if side is not None and sky is None:
         raise typer.BadParameter("--size needs --sky")
+    if name is not None and dataset is not None:
+        raise typer.BadParameter("give the dataset once: NAME or --dataset")
+    dataset = name or dataset
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky")
     if output is not None and output.suffix.lower() not in FORMATS:
@@ -85,7 +104,15 @@ def find(
     if output is not None:
         check_output(output, overwrite=overwrite)
     coord = place_of("--sky", sky, frame)
-    table = find_images(coord, radius=radius, dataset=dataset, time=time, band=band)
+    table = find_images(
+        coord,
+        radius=radius,
+        dataset=dataset,
+        time=time,
+        band=band,
+        bounds=bounds,
+        place=place,
+    )
     if side is not None and side.square_deg is not None:
         table["size_deg"] = side.square_deg
     elif side is not None:
@@ -102,7 +129,14 @@ def find(
         _show(table)
     if not len(table):
         print_text(
-            _no_match(dataset, sky=sky is not None, time=time is not None, band=band is not None),
+            _no_match(
+                dataset,
+                sky=sky is not None,
+                bounds=bounds is not None,
+                place=place is not None,
+                time=time is not None,
+                band=band is not None,
+            ),
             err=True,
         )
 
@@ -163,7 +197,7 @@ def _no_match(dataset: str | None, **criteria: bool) -> str:
 
 
 def _show(table: Table) -> None:
-    titles = ("file", "hdu", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
+    titles = ("file", "hdu", "array", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
     digits = {"t_min": 5, "s_ra": 5, "s_dec": 5, "s_fov": 4}
     rows = []
     for row in zip(*(table[name].tolist() for name in titles), strict=True):

@@ -180,9 +180,11 @@ def _by_key(table: Table) -> dict[str, Any]:
         if key not in columns:
             columns[key], names[key] = table[name], name
     if "array" in columns:
-        if "hdu" in columns:
-            raise TargetsError("the targets: expected a column 'hdu' or 'array', found both")
-        columns["hdu"] = [_absolute(path) for path in texts(columns.pop("array"))]
+        paths = [_absolute(path) for path in texts(columns.pop("array"))]
+        hdus = texts(columns["hdu"]) if "hdu" in columns else [""] * len(paths)
+        if any(path and hdu for path, hdu in zip(paths, hdus, strict=True)):
+            raise TargetsError("the targets: expected an 'hdu' or an 'array' in a row, found both")
+        columns["hdu"] = [path or hdu for path, hdu in zip(paths, hdus, strict=True)]
     return columns
 
 

@@ -28,6 +28,7 @@ from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.core.sky import SkyMapping, coordinates
 from swathe.files.targets.arrays import with_arrays
+from swathe.files.targets.bounds import BOUNDS, boxes_of_bounds
 from swathe.files.targets.cells import InvalidCell, float_column, is_missing, text_of, texts
 from swathe.files.targets.columns import (
     BOX,
@@ -120,6 +121,8 @@ def read_targets(
         groups = texts(columns["group"]) if "group" in columns else [""] * len(rows)
         rows.group = DictColumn.of(groups)
         rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None
+    if way == BOUNDS:
+        return _with_boxes(rows, *boxes_of_bounds(rows, columns))
     if way != SKY:
         return _place(rows, way, [columns[name] for name in way])
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
@@ -251,9 +254,10 @@ def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tup
         CENTER: CENTER,
         BOX: BOX,
         SKY: ("ra", "dec", "size"),
+        BOUNDS: BOUNDS,
     }
     has: dict[tuple[str, ...], bool] = {
-        way: all(name in columns for name in way) for way in (CENTER, BOX)
+        way: all(name in columns for name in way) for way in (CENTER, BOX, BOUNDS)
     }
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]

@@ -134,8 +134,17 @@ def find_images(
     time_to: Annotated[str | None, Query(max_length=50)] = None,
     band: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_IMAGES)] = 1000,
+    bounds: Annotated[str | None, Query(max_length=200)] = None,
+    lon: Angle | None = None,
+    lat: Angle | None = None,
 ) -> models.ImageList:
-    """Find images by position (degrees, ICRS), time (MJD or ISO, UTC) and band."""
+    """Find images and arrays by position, time (MJD or ISO, UTC) and band.
+
+    `ra` and `dec` are in the sky (degrees, ICRS); `bounds` (west,south,east,north), `lon` and `lat`
+    are on the Earth (degrees).
+    """
+    if (lon is None) != (lat is None):
+        raise DatasetError("lon and lat: expected both or neither, found one")
     if (ra is None) != (dec is None):
         raise DatasetError("ra and dec: expected both or neither, found one")
     if (time_from is None) != (time_to is None):
@@ -148,6 +157,8 @@ def find_images(
         band=band,
         catalog=portal_of(request).catalog,
         limit=limit + 1,
+        bounds=None if bounds is None else tuple(bounds.split(",")),  # type: ignore[arg-type]
+        place=None if lon is None or lat is None else (lon, lat),
     )
     visible = table[:limit]
     columns = [visible[name].tolist() for name in visible.colnames]

@@ -244,6 +244,7 @@ def _matches(service: Service, query_parameters: RequestParameters) -> Iterator[
             collections[0] if len(collections) == 1 else None,
             _hull(times),
             _hull(bands),
+            is_hdu=True,
         )
         candidates = service.portal.catalog.each_granule(criteria)
     until = time.monotonic() + LONGEST_S

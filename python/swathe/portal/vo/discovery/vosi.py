@@ -111,7 +111,7 @@ def _trouble(service: Service) -> str:
 def _some(service: Service) -> Match | None:
     from swathe.catalog import GranuleQuery
 
-    for match in service.portal.catalog.each_granule(GranuleQuery(limit=100)):
+    for match in service.portal.catalog.each_granule(GranuleQuery(limit=100, is_hdu=True)):
         if match.granule.footprint is not None:
             return match
     return None

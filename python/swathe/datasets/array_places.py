@@ -1,0 +1,305 @@
+"""Find the footprint of an array of a file: grid, swath, track, GeoTIFF or grid of HDF-EOS."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.core.errors import FormatError, RegionError
+from swathe.datasets.earth_outline import earth_footprint, with_edges
+from swathe.datasets.spherical import cross, degrees, directions, length
+from swathe.files.array_region import plane_axes
+from swathe.files.places import geotiff
+from swathe.files.places.coordinates import BLOCK_ELEMENTS, MOST_ROW_ELEMENTS, check_size, values_of
+from swathe.files.places.grid import check_axis
+from swathe.files.places.regions import geolocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from swathe.catalog.records.datasets import EarthFootprint
+    from swathe.files.array import Array
+
+MOST_PLACES = 2**20
+"""Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
+GRID_LINES = 256
+"""Lines along each axis of a grid, at most."""
+EARTH_RADII_M = (6.2e6, 6.5e6)
+"""Radii of the Earth; a file that names another one is of another planet."""
+GRID = re.compile(r"GROUP=GRID_\d+\s(.*?)END_GROUP=GRID_\d+\s", re.DOTALL)
+ENTRY = re.compile(r"^\s*(\w+)=(.*?)\s*$", re.MULTILINE)
+LARGEST_STRUCTURE = 1_000_000
+
+
+class Places:
+    """Footprints of the arrays of one file; those of the same coordinates are computed once."""
+
+    def __init__(self, structure: str = "") -> None:
+        """Set the StructMetadata of the file."""
+        self._structure = structure
+        self._footprints: dict[tuple[str, str], EarthFootprint | RegionError] = {}
+
+    def footprint(self, array: Array) -> EarthFootprint:
+        """Return the footprint of an array.
+
+        Raises:
+            RegionError: If it has no place on the Earth, or none that can be computed.
+            FormatError, LimitError, OptionError: As reading coordinates raises.
+        """
+        if geotiff.has_place(array):
+            return _raster(array)
+        group = _grid_of(self._structure, array) if self._structure else None
+        if group is not None:
+            _check_grid(array, group)
+            return self._once(("", group["GridName"]), partial(_hdf_eos_grid, array, group))
+        latitude, longitude = geolocation(array)
+        _check_earth(array)
+        key = latitude.path, longitude.path
+        return self._once(key, partial(_by_coordinates, latitude, longitude))
+
+    def _once(self, key: tuple[str, str], make: Callable[[], EarthFootprint]) -> EarthFootprint:
+        if key not in self._footprints:
+            try:
+                self._footprints[key] = make()
+            except RegionError as error:
+                self._footprints[key] = error
+        place = self._footprints[key]
+        if isinstance(place, RegionError):
+            raise place
+        return place
+
+
+def _check_earth(array: Array) -> None:
+    """Check that the grid mapping of an array is of the Earth (CF, appendix F)."""
+    name = array.attrs.get("grid_mapping")
+    mapping = next((each for each in array.others if each.name == name), None)
+    for attribute in ("semi_major_axis", "earth_radius"):
+        value = None if mapping is None else mapping.attrs.get(attribute)
+        if value is not None:
+            _check_radius(float(np.ravel(value)[0]))
+
+
+def _check_radius(radius_m: float) -> None:
+    if not EARTH_RADII_M[0] <= radius_m <= EARTH_RADII_M[1]:
+        raise RegionError(f"expected the radius of the Earth, found {radius_m:g} m")
+
+
+def _by_coordinates(latitude: Array, longitude: Array) -> EarthFootprint:
+    if latitude.ndim == 1 and (latitude.dims or latitude.shape) != (
+        longitude.dims or longitude.shape
+    ):
+        return _grid(latitude, longitude)
+    if latitude.ndim == 1:
+        return _track(latitude, longitude)
+    if latitude.ndim != 2:
+        raise RegionError(
+            f"expected latitudes on one or two axes, found {latitude.path} on {latitude.ndim}"
+        )
+    return _swath(latitude, longitude)
+
+
+def _grid(latitude: Array, longitude: Array) -> EarthFootprint:
+    ends = []
+    for axis, is_cyclic in ((latitude, False), (longitude, True)):
+        if axis.size > MOST_ROW_ELEMENTS:
+            raise RegionError(f"expected at most {MOST_ROW_ELEMENTS} elements in {axis.path}")
+        values = values_of(axis)
+        check_axis(f"{axis.url}, coordinate {axis.path}", values, is_cyclic)
+        if not is_cyclic and np.abs(values).max() > 90:
+            raise FormatError(
+                f"{axis.url}, latitude {axis.path}: expected -90 to 90, "
+                f"found {values.min():g} to {values.max():g}"
+            )
+        if is_cyclic:
+            values = np.unwrap(values, period=360)
+        ends.append(_edges(values))
+    (south_north, rows), (west_east, columns) = ends
+    if abs(west_east[-1] - west_east[0]) > 360:
+        west_east = np.linspace(west_east[0], west_east[0] + 360, len(west_east))
+    lon = (west_east + 180) % 360 - 180
+    return _mesh(np.clip(south_north, -90, 90), lon, (rows, columns))
+
+
+def _edges(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return edges of pixels along an axis, at most `GRID_LINES`, and the pixels between them."""
+    if len(values) < 2:
+        raise RegionError("expected two pixels or more along each axis of a grid, found one")
+    halves = (values[1:] + values[:-1]) / 2
+    edges = np.concatenate([[2 * values[0] - halves[0]], halves, [2 * values[-1] - halves[-1]]])
+    at = np.linspace(0, len(values), GRID_LINES + 1)
+    return np.interp(at, np.arange(len(edges)), edges), len(values) / GRID_LINES
+
+
+def _mesh(
+    latitude: NDArray[np.float64], longitude: NDArray[np.float64], steps: tuple[float, float]
+) -> EarthFootprint:
+    lat, lon = np.meshgrid(latitude, longitude, indexing="ij")
+    return earth_footprint(lat, lon, steps)
+
+
+def _swath(latitude: Array, longitude: Array) -> EarthFootprint:
+    shape = latitude.shape
+    check_size(f"{latitude.url}, coordinate {latitude.path}", shape)
+    step = max(1, math.ceil(math.sqrt(math.prod(shape) / MOST_PLACES)))
+    rows, columns = (
+        np.unique(np.append(np.arange(0, size, step), size - 1)).astype(int) for size in shape
+    )
+    lat, lon = (_some(each, rows, columns) for each in (latitude, longitude))
+    vectors = _vectors(lat, lon)
+    for axis, lines in ((0, rows), (1, columns)):
+        if len(lines) > 1:
+            ends = float(lines[1] - lines[0]), float(lines[-1] - lines[-2])
+            vectors = with_edges(vectors, axis, ends)
+    lon, lat = degrees(vectors)
+    return earth_footprint(lat, lon, (step, step))
+
+
+def _some(
+    coordinate: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Read some rows and columns of a coordinate, in blocks."""
+    block = max(1, BLOCK_ELEMENTS // coordinate.shape[1])
+    parts = []
+    for start in range(0, coordinate.shape[0], block):
+        stop = min(start + block, coordinate.shape[0])
+        here = rows[(rows >= start) & (rows < stop)] - start
+        parts.append(values_of(coordinate, start, stop)[here][:, columns])
+    return np.concatenate(parts)
+
+
+def _vectors(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return directions; NaN for numbers that are no place."""
+    with np.errstate(invalid="ignore"):
+        is_place = (np.abs(latitude) <= 90) & (longitude >= -360) & (longitude <= 720)
+        vectors = directions(longitude, latitude)
+    vectors[~is_place] = np.nan
+    return vectors
+
+
+def _track(latitude: Array, longitude: Array) -> EarthFootprint:
+    """Return the footprint of a track: as wide as its places are apart."""
+    if latitude.size > MOST_ROW_ELEMENTS:
+        raise RegionError(f"expected at most {MOST_ROW_ELEMENTS} elements in {latitude.path}")
+    vectors = _vectors(values_of(latitude), values_of(longitude))
+    vectors = vectors[np.isfinite(vectors[:, 0])]
+    if len(vectors) < 2:
+        raise RegionError(f"expected two places or more in {latitude.path}, found {len(vectors)}")
+    vectors = with_edges(vectors, 0, (1.0, 1.0))
+    step = max(1, len(vectors) // 4096)
+    vectors = np.concatenate([vectors[:-1:step], vectors[-1:]])
+    along = np.gradient(vectors, axis=0)
+    across = cross(vectors, along)
+    size = length(across)
+    if not (size > 0).all():
+        raise RegionError(f"expected places that differ in {latitude.path}, found equal ones")
+    half = float(np.median(length(np.diff(vectors, axis=0)))) / 2
+    shift = across * (half / size)[:, None]
+    sides = np.stack([vectors - shift, vectors + shift], axis=1)
+    lon, lat = degrees(sides)
+    return earth_footprint(lat, lon, (1.0, 1.0))
+
+
+def _raster(array: Array) -> EarthFootprint:
+    attrs = array.attrs
+    matrix, to_degrees = geotiff.pixel_transform(array), geotiff._degrees(array)
+    if "GeogSemiMajorAxisGeoKey" in attrs:
+        _check_radius(float(np.ravel(attrs["GeogSemiMajorAxisGeoKey"])[0]))
+    y, x = plane_axes(array)
+    sizes = array.shape[y], array.shape[x]
+    rows, columns = (np.linspace(-0.5, size - 0.5, min(size, GRID_LINES) + 1) for size in sizes)
+    row, column = np.meshgrid(rows, columns, indexing="ij")
+    lon = matrix[0, 0] * column + matrix[0, 1] * row + matrix[0, 2]
+    lat = matrix[1, 0] * column + matrix[1, 1] * row + matrix[1, 2]
+    if to_degrees is not None:
+        lon, lat = (np.asarray(each) for each in to_degrees.transform(lon, lat))
+    elif np.abs(lat).max() > 90 + abs(matrix[1, 1]):
+        raise FormatError(
+            f"{array.url}, array {array.path}: expected latitudes -90 to 90, "
+            f"found {lat.min():g} to {lat.max():g}"
+        )
+    if to_degrees is None:
+        lat = np.clip(lat, -90, 90)
+    steps = sizes[0] / (len(rows) - 1), sizes[1] / (len(columns) - 1)
+    return earth_footprint(lat, lon, steps)
+
+
+def _grid_of(structure: str, array: Array) -> dict[str, str] | None:
+    """Return what StructMetadata says of the grid of an array; `None` if it is in none."""
+    name = next((each.partition(":")[2] for each in array.dims if ":" in each), "")
+    for group in GRID.findall(structure[:LARGEST_STRUCTURE]):
+        entries = dict(reversed(ENTRY.findall(group)))
+        if name and entries.get("GridName", "").strip('"') == name:
+            return entries
+    return None
+
+
+def _check_grid(array: Array, entries: dict[str, str]) -> None:
+    """Check that StructMetadata describes the grid of an array.
+
+    Raises:
+        FormatError: If it does not.
+    """
+    what = f"{array.url}, array {array.path}: StructMetadata"
+    names = {
+        each.partition(":")[0]: size for each, size in zip(array.dims, array.shape, strict=True)
+    }
+    try:
+        height, width = int(entries["YDim"]), int(entries["XDim"])
+        _pair(entries["UpperLeftPointMtrs"])
+        _pair(entries["LowerRightMtrs"])
+    except (KeyError, ValueError):
+        raise FormatError(f"{what}: expected the size and corners of a grid, found none") from None
+    if (names.get("YDim"), names.get("XDim")) != (height, width):
+        raise FormatError(f"{what}: expected a grid of {dict(names)}, found {height} x {width}")
+
+
+def _hdf_eos_grid(array: Array, entries: dict[str, str]) -> EarthFootprint:
+    """Return the footprint of a grid of HDF-EOS, geographic or sinusoidal."""
+    height, width = int(entries["YDim"]), int(entries["XDim"])
+    left, top = _pair(entries["UpperLeftPointMtrs"])
+    right, bottom = _pair(entries["LowerRightMtrs"])
+    what = f"{array.url}, array {array.path}: StructMetadata"
+    x, y = (np.linspace(*ends, GRID_LINES + 1) for ends in ((left, right), (top, bottom)))
+    steps = height / GRID_LINES, width / GRID_LINES
+    projection = entries.get("Projection", "")
+    if projection == "GCTP_GEO":
+        south_north, west_east = _packed_degrees((top, bottom)), _packed_degrees((left, right))
+        if max(map(abs, south_north)) > 90 or max(map(abs, west_east)) > 360:
+            raise FormatError(
+                f"{what}: expected corners in degrees, found {south_north}, {west_east}"
+            )
+        return _mesh(np.linspace(*south_north, len(y)), np.linspace(*west_east, len(x)), steps)
+    if projection != "GCTP_SNSOID":
+        raise RegionError(f"expected the projection GCTP_GEO or GCTP_SNSOID, found {projection}")
+    numbers = [float(each) for each in entries.get("ProjParams", "()").strip("()").split(",")]
+    _check_radius(numbers[0])
+    if any(numbers[1:]):
+        raise RegionError(f"expected a sinusoidal grid around Greenwich, found {numbers}")
+    lat_rad = np.meshgrid(y, x, indexing="ij")[0] / numbers[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lon = np.degrees(x[None] / (numbers[0] * np.cos(lat_rad)))
+    lon[~(np.abs(lon) <= 180.000001)] = np.nan
+    return earth_footprint(np.degrees(lat_rad), lon, steps)
+
+
+def _pair(text: str) -> tuple[float, float]:
+    x, y = map(float, text.strip("()").split(","))
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise ValueError(f"expected two numbers, found {text}")
+    return x, y
+
+
+def _packed_degrees(ends: tuple[float, float]) -> tuple[float, float]:
+    """Return angles of DDDMMMSSS.SS (GCTP) in degrees."""
+    angles = []
+    for packed in ends:
+        whole, rest = divmod(abs(packed), 1e6)
+        minutes, seconds = divmod(rest, 1e3)
+        angles.append(math.copysign(whole + minutes / 60 + seconds / 3600, packed))
+    return angles[0], angles[1]

@@ -1,0 +1,84 @@
+"""Boxes of targets that are given by longitude and latitude."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import RegionError, SwatheError
+from swathe.core.row_record import fault_of
+from swathe.files.targets.cells import is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swathe.core.box import Box
+    from swathe.core.row_record import Fault
+    from swathe.core.row_table import RowTable
+
+BOUNDS = ("west", "south", "east", "north")
+
+
+def boxes_of_bounds(
+    rows: RowTable, columns: Mapping[str, Any]
+) -> tuple[dict[int, Box], dict[int, Fault]]:
+    """Return the boxes of rows by their number, and the faults of rows without one.
+
+    Args:
+        rows: rows with the paths of their arrays.
+        columns: columns of the list, among them `BOUNDS`, in degrees.
+    """
+    boxes: dict[int, Box] = {}
+    faults: dict[int, Fault] = {}
+    sources, paths = rows.source.list(), rows.hdu.list()
+    box_of = lru_cache(maxsize=1000)(_box)
+    for row, is_sound in enumerate(rows.sound.tolist()):
+        if not is_sound:
+            continue
+        try:
+            boxes[row] = box_of(sources[row], paths[row], _bounds(columns, row))
+        except SwatheError as error:
+            faults[row] = fault_of(error)
+    return boxes, faults
+
+
+def _bounds(columns: Mapping[str, Any], row: int) -> tuple[float, ...]:
+    bounds = []
+    for name in BOUNDS:
+        cell = columns[name][row]
+        try:
+            bounds.append(float("" if is_missing(cell) else cell))
+        except (TypeError, ValueError):
+            raise RegionError(f"{name}: expected degrees, found {cell!r:.40}") from None
+    return tuple(bounds)
+
+
+def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> Box:
+    """Return the box of an array that has the pixels in bounds.
+
+    Raises:
+        RegionError: If it is no array, or its bounds are not on the axes of its planes.
+        SwatheError: As `region_of_bounds` raises.
+    """
+    from swathe.files.array_file import ArrayFile
+    from swathe.files.array_region import plane_axes
+    from swathe.files.file import open_any
+    from swathe.files.places.regions import region_of_bounds
+
+    file = open_any(source)
+    if not isinstance(file, ArrayFile):
+        raise RegionError(f"{source}: expected an array with longitudes and latitudes, found FITS")
+    array = file.array(path)
+    what = f"{source}, array {array.path}"
+    y, x = plane_axes(array)
+    parts = region_of_bounds(array, bounds)
+    if len(parts) > 1:
+        raise RegionError(
+            f"{what}: expected bounds within the array, found {bounds}, which cross its edge"
+        )
+    if set(parts[0]) != {y, x}:
+        raise RegionError(
+            f"{what}: expected longitude and latitude on axes {y} and {x}, found {list(parts[0])}"
+        )
+    (y0, y1), (x0, x1) = parts[0][y], parts[0][x]
+    return x0, y0, x1 - x0, y1 - y0
