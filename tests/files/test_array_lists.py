@@ -67,10 +67,17 @@ def test_rejected_file_and_bad_range_are_faults_of_their_rows(tmp_path: Path) ->
     assert "time: expected an index or first:last" in reasons[3]
 
 
-def test_rows_with_different_ranges_are_refused(tmp_path: Path) -> None:
+def test_rows_of_a_list_have_their_own_ranges(tmp_path: Path) -> None:
     file = write_array(tmp_path / "a.h5")
-    with pytest.raises(TargetsError, match="same ranges of axes in all rows, found 2"):
-        swathe.cut_many(targets(file, file, time=["1", "2"]), tmp_path / "out", format="npy")
+    times = ["3", "1:3", "", "3", ":2"]
+    given = targets(*[file] * 5, time=times)
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok"] * 5
+    cuts = [np.load(tmp_path / "out" / path) for path in manifest["path"]]
+    spans = [slice(3, 4), slice(1, 3), slice(None), slice(3, 4), slice(2)]
+    for cut, span in zip(cuts, spans, strict=True):
+        assert np.array_equal(cut, VALUES[span, 6:13, 5:15])
+    assert swathe.predict(given, format="npy").median_s > 0
 
 
 @pytest.mark.parametrize("name", ["png", "fits"])

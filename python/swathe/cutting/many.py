@@ -67,7 +67,7 @@ def cut_many(
             and size, as in `Cutout2D`), (`x0`, `y0`, `width`, `height`), or a sky position and a
             size. The columns `id` and `hdu` are optional. Arrays of other formats than FITS have a
             column `array`, their path, and columns named like axes, such as `time`, with an index
-            or `first:last`, the same in all rows. Units of columns are honoured. File names in a
+            or `first:last`. Units of columns are honoured. File names in a
             table file are relative to its folder. Or an iterator of dicts (column: value), of
             tuples (`file, x, y, height, width` or `file, ra, dec, size`) or of lines.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file; or `null:`, which only

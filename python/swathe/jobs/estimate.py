@@ -108,8 +108,7 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
         return None
     targets = [
         predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTIONS)
-        for same_planes in rows.by_planes()
-        for part in _in_parts(same_planes)
+        for part in _in_parts(rows)
     ]
     return total_of(targets)
 

@@ -203,10 +203,9 @@ class _BatchRun:
         return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
-        for part in self._place_rows(rows).by_planes():
-            if self._ends():
-                return
-            self._cut_planes(part)
+        rows = self._place_rows(rows)
+        if len(rows) and not self._ends():
+            self._cut_placed(rows)
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
@@ -243,7 +242,7 @@ class _BatchRun:
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.end(status, reason))
 
-    def _cut_planes(self, rows: RowTable) -> None:
+    def _cut_placed(self, rows: RowTable) -> None:
         job = to_engine_job(
             rows,
             [f"{number}.fits" for number in rows.number.tolist()],
