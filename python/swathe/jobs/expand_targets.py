@@ -19,18 +19,20 @@ from swathe.core.errors import (
     AccessError,
     JobError,
     LimitError,
+    OptionError,
     RegionError,
     SwatheError,
     TargetsError,
 )
 from swathe.core.format import size_text
 from swathe.core.row_table import DictColumn, RowTable
-from swathe.files.file import sky_of
+from swathe.files.file import arrays_of, sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.list_tables import read_list
 from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
 from swathe.jobs.types import read_planes
+from swathe.operations.array_results import FITS_SUFFIX, SOURCE, suffix_of
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands
 from swathe.stores.registry import with_store_names
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe._swathe import HduKey
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.catalog import Catalog, Match
     from swathe.core.row_record import Fault
     from swathe.core.sky import SkyMapping
@@ -55,6 +58,8 @@ LONGEST_LIST = 20
 """Maximum number of errors and of matches listed in an estimate."""
 MOST_PLANES = 100
 """Maximum number of different values of `planes` in one list."""
+MOST_ARRAY_FILES = 1000
+"""Maximum number of files of arrays in one list: each is described when the job is submitted."""
 IMAGES_PER_ROW = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
@@ -70,6 +75,7 @@ class ExpandedJob:
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
         matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
+        suffixes: suffix of results in the format of their source, by file of arrays.
     """
 
     targets: int
@@ -77,11 +83,18 @@ class ExpandedJob:
     unread: set[int] = field(default_factory=set)
     unmatched: int = 0
     matches: list[tuple[str, int]] = field(default_factory=list)
+    suffixes: dict[str, str] = field(default_factory=dict)
 
     @property
     def results(self) -> list[str]:
         """Return the ids of the combined results."""
         return [] if self.rows.group is None else self.rows.group.values
+
+    def options(self, options: Options) -> Options:
+        """Return the options of the job: results of arrays have the format of their file."""
+        if self.suffixes and options.results.is_plain:
+            return replace(options, format=SOURCE)
+        return options
 
 
 def expand(
@@ -135,6 +148,11 @@ def expand(
     if work.rows.group is not None:
         check_rows(len(work.rows) + len(work.results), most_rows)
         work.rows.box = enlarge_boxes(work.rows.box)
+    if work.options(options).format == SOURCE:
+        files = work.rows.source.list()
+        suffixes = [work.suffixes.get(file, FITS_SUFFIX) for file in files]
+        names = zip(work.rows.name, suffixes, strict=True)
+        work.rows.name = [name + suffix for name, suffix in names]
     if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
         work.rows = _refuse_large(work.rows, cutout_bytes)
     return work
@@ -185,11 +203,13 @@ def _of_files(
     faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    rows, unread = _read(Table(columns, copy=False), check_source)
+    arrays = _ArrayFiles(check_source, is_combined=options.is_combined)
+    rows, unread = _read(Table(columns, copy=False), check_source, arrays)
     rows.group = None if group is None else DictColumn.of(group)
     sound = rows.sound
     rows = rows.with_status({row: fault for row, fault in faults.items() if sound[row]})
-    return ExpandedJob(count, _with_planes(rows, columns, options), unread - faults.keys())
+    rows = _with_planes(rows, columns, options)
+    return ExpandedJob(count, rows, unread - faults.keys(), suffixes=arrays.suffixes)
 
 
 def _by_result(
@@ -234,13 +254,58 @@ def _by_result(
     return {name: table[name] for name in table.colnames}, names, faults
 
 
-def _read(table: Any, check_source: Callable[[str], None]) -> tuple[RowTable, set[int]]:
+@dataclass
+class _ArrayFiles:
+    """Files of arrays of a list; each is described once it is known that it may be read.
+
+    Attributes:
+        check_source: function that refuses files.
+        is_combined: whether results are made from several images; then arrays are refused.
+        suffixes: suffix of results in the format of their source, by file.
+        unreadable: files that cannot be read.
+    """
+
+    check_source: Callable[[str], None]
+    is_combined: bool
+    suffixes: dict[str, str] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+
+    def tree_of(self, file: str) -> ArrayTree | None:
+        """Return the arrays of a file; `None` for FITS.
+
+        Raises:
+            AccessError: If the file may not be read.
+            LimitError: If there are too many files of arrays.
+            OptionError: If images are combined.
+            SwatheError: If the file cannot be read.
+        """
+        _check(file, self.check_source)
+        if len(self.suffixes) + len(self.unreadable) >= MOST_ARRAY_FILES:
+            raise LimitError(
+                f"{file}: expected up to {MOST_ARRAY_FILES:,} files of arrays in a job, found more"
+            )
+        try:
+            tree = arrays_of(file)
+        except SwatheError:
+            self.unreadable.add(file)
+            raise
+        if tree is None:
+            return None
+        if self.is_combined:
+            raise OptionError(f"{file}: expected images of FITS to combine, found arrays")
+        self.suffixes[file] = suffix_of(tree.format)
+        return tree
+
+
+def _read(
+    table: Any, check_source: Callable[[str], None], arrays: _ArrayFiles | None = None
+) -> tuple[RowTable, set[int]]:
     """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
     Raises:
         AccessError: If no file is allowed.
     """
-    unreadable: set[str] = set()
+    unreadable: set[str] = set() if arrays is None else arrays.unreadable
 
     def sky_of_source(file: str, hdu: HduKey | None) -> SkyMapping:
         _check(file, check_source)
@@ -250,7 +315,8 @@ def _read(table: Any, check_source: Callable[[str], None]) -> tuple[RowTable, se
             unreadable.add(file)
             raise
 
-    rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES)
+    tree_of = None if arrays is None else arrays.tree_of
+    rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES, tree_of=tree_of)
     rows.reason = rows.reason.map(with_store_names)
     faults_by_file: dict[str, Fault] = {}
     for file in rows.source.values:
@@ -458,7 +524,7 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
         TargetsError: If there are too many different ones.
     """
     if "planes" not in columns:
-        return replace(rows, planes=DictColumn.same(options.planes, len(rows)))
+        return replace(rows, planes=rows.planes.map(lambda each: each or options.planes))
     plane_texts = DictColumn.of(texts(columns["planes"]))
     reasons: dict[str, str] = {}
 
@@ -479,4 +545,8 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
         for row, text in enumerate(plane_texts.list())
         if text in reasons and sound[row]
     }
+    if any(rows.planes.values):
+        # Of arrays: columns named like axes gave them.
+        pairs = zip(rows.planes.list(), planes.list(), strict=True)
+        planes = DictColumn.of([given or text for given, text in pairs])
     return replace(rows, planes=planes).with_status(faults)

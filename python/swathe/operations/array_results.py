@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,14 @@ class ArrayResults:
         """Return the version of the file of a row."""
         return self._array(row).version
 
+    def elements(self, row: RowRecord) -> int:
+        """Return the number of elements of a result.
+
+        Raises:
+            SwatheError: If the region is not within the array, or too large.
+        """
+        return math.prod(self._region(row, self._array(row)).shape)
+
     def content(self, row: RowRecord, cut: Path | None, version: str, name: Path) -> bytes:
         """Return a result, in the format of the suffix of `name`.
 
@@ -113,9 +122,7 @@ class ArrayResults:
         spans = row.planes or ()
         ranges = dict(zip(others, zip(spans[::2], spans[1::2], strict=True), strict=False))
         region = region_of(array, box=row.box, ranges=ranges, mode=self.mode)
-        size = array.dtype.itemsize
-        for length in region.shape:
-            size *= length
+        size = array.dtype.itemsize * math.prod(region.shape)
         if self.most_bytes is not None and size > self.most_bytes:
             raise LimitError(
                 f"{array.url}, array {array.path}: expected a region of up to "

@@ -25,14 +25,16 @@ from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheError
+from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
-from swathe.files.file import sky_of
+from swathe.files.file import arrays_of, sky_of
 from swathe.files.formats import FileDigest, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
+from swathe.operations.array_results import SOURCE, ArrayResults, is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
@@ -40,7 +42,7 @@ from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import add_pairs
 
 if TYPE_CHECKING:
-    from swathe.core.row_record import RowRecord, RowStatus
+    from swathe.core.row_record import Fault, RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
@@ -203,9 +205,35 @@ class _BatchRun:
         return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
-        rows = self._place_rows(rows)
+        rows = self._describe(self._place_rows(rows))
         if len(rows) and not self._ends():
             self._cut_placed(rows)
+
+    def _describe(self, rows: RowTable) -> RowTable:
+        """Return rows whose arrays are known here; rows of files that are rejected are finished."""
+        hdus = rows.hdu.few().values
+        if not any(hdu is not None and hdu.startswith("/") for hdu in hdus):
+            return rows
+        faults: dict[int, Fault] = {}
+        by_file: dict[str, Fault | None] = {}
+        for at, row in enumerate(rows):
+            if not is_of_array(row) or self._ends():
+                continue
+            if row.source not in by_file:
+                try:
+                    arrays_of(row.source)
+                    by_file[row.source] = None
+                except SwatheError as error:
+                    by_file[row.source] = fault_of(error)
+            fault = by_file[row.source]
+            if fault is not None:
+                faults[at] = fault
+        if not faults:
+            return rows
+        wrong = np.zeros(len(rows), bool)
+        wrong[list(faults)] = True
+        self._end(rows.take(wrong), list(faults.values()))
+        return rows.take(~wrong)
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
@@ -303,7 +331,11 @@ class _BatchRun:
         if failed:
             wrong = np.zeros(len(cut), bool)
             wrong[[row for row, _, _ in failed]] = True
-            self._end(cut.take(wrong), [(status, reason) for _, status, reason in failed])
+            faults = {row: (status, reason) for row, status, reason in failed}
+            for row in self._made_apart(cut, list(faults)):
+                del faults[row]
+            left = sorted(faults)
+            self._end(cut.take(left), [faults[row] for row in left])
             cut = cut.take(~wrong)
         if self._is_plain:
             # As text: path objects would take as long as the rest.
@@ -314,6 +346,45 @@ class _BatchRun:
                 return  # resampling takes time
             self._convert(row)
 
+    def _made_apart(self, rows: RowTable, failed: Sequence[int]) -> list[int]:
+        """Make the results of arrays that the engine does not read; return which these are."""
+        made: list[int] = []
+        for at in failed:
+            row = rows[at]
+            if self._is_plain or row.result is not None or not is_of_array(row):
+                continue
+            try:
+                why = self._arrays.why_apart(row)
+                if why is None:
+                    continue
+                row = row._replace(version=self._arrays.version(row), reason=why)
+                self._convert_array(row, None)
+            except SwatheError as error:
+                self.single.append(_end_row(row, *fault_of(error)))
+            made.append(at)
+        return made
+
+    @cached_property
+    def _arrays(self) -> ArrayResults:
+        """Maker of results of arrays."""
+        return ArrayResults(self.options.mode, self.options.fill, self.batch.cutout_bytes)
+
+    def _convert_array(self, row: RowRecord, cut: Path | None) -> None:
+        """Write the result of an array, from the elements that the engine cut if it did.
+
+        Raises:
+            SwatheError: If the format cannot hold it, or it cannot be read.
+        """
+        if self.options.results.file_format.memory_per_pixel:
+            self._check_size(self._arrays.elements(row))
+        [place] = places_of(RowTable.of([row]), self.options)
+        path = self.aside / f"{row.number}{Path(place).suffix}"
+        content = self._arrays.content(row, cut, row.version, path)
+        if cut is not None:
+            cut.unlink()
+        path.write_bytes(content)
+        self._keep_new(row, path, digest_of(content))
+
     def _convert(self, row: RowRecord) -> None:
         """Convert the cutout of a row into the requested result."""
         cut = self.aside / f"{row.number}.fits"
@@ -322,6 +393,17 @@ class _BatchRun:
             return
         results = self.options.results
         path = self.aside / f"{row.number}{results.suffix}"
+        if is_of_array(row):
+            try:
+                self._convert_array(row, cut)
+            except SwatheError as error:
+                self.single.append(_end_row(row, *fault_of(error)))
+            finally:
+                cut.unlink(missing_ok=True)
+            return
+        if self.options.format == SOURCE:
+            self._keep_new(row, cut, FileDigest.of(cut))
+            return
         try:
             if results.file_format.memory_per_pixel:
                 self._check_size(_pixels(cut))
