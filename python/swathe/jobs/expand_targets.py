@@ -548,5 +548,5 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
     if any(rows.planes.values):
         # Of arrays: columns named like axes gave them.
         pairs = zip(rows.planes.list(), planes.list(), strict=True)
-        planes = DictColumn.of([given or text for given, text in pairs])
+        planes = DictColumn.of([ranges or text for ranges, text in pairs])
     return replace(rows, planes=planes).with_status(faults)

@@ -207,7 +207,7 @@ class _BatchRun:
     def _cut(self, rows: RowTable) -> None:
         rows = self._describe(self._place_rows(rows))
         if len(rows) and not self._ends():
-            self._cut_placed(rows)
+            self._cut_batch(rows)
 
     def _describe(self, rows: RowTable) -> RowTable:
         """Return rows whose arrays are known here; rows of files that are rejected are finished."""
@@ -270,7 +270,7 @@ class _BatchRun:
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.end(status, reason))
 
-    def _cut_placed(self, rows: RowTable) -> None:
+    def _cut_batch(self, rows: RowTable) -> None:
         job = to_engine_job(
             rows,
             [f"{number}.fits" for number in rows.number.tolist()],
@@ -332,7 +332,7 @@ class _BatchRun:
             wrong = np.zeros(len(cut), bool)
             wrong[[row for row, _, _ in failed]] = True
             faults = {row: (status, reason) for row, status, reason in failed}
-            for row in self._made_apart(cut, list(faults)):
+            for row in self._make_apart(cut, list(faults)):
                 del faults[row]
             left = sorted(faults)
             self._end(cut.take(left), [faults[row] for row in left])
@@ -346,9 +346,9 @@ class _BatchRun:
                 return  # resampling takes time
             self._convert(row)
 
-    def _made_apart(self, rows: RowTable, failed: Sequence[int]) -> list[int]:
+    def _make_apart(self, rows: RowTable, failed: Sequence[int]) -> list[int]:
         """Make the results of arrays that the engine does not read; return which these are."""
-        made: list[int] = []
+        numbers: list[int] = []
         for at in failed:
             row = rows[at]
             if self._is_plain or row.result is not None or not is_of_array(row):
@@ -361,8 +361,8 @@ class _BatchRun:
                 self._convert_array(row, None)
             except SwatheError as error:
                 self.single.append(_end_row(row, *fault_of(error)))
-            made.append(at)
-        return made
+            numbers.append(at)
+        return numbers
 
     @cached_property
     def _arrays(self) -> ArrayResults:
