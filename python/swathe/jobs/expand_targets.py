@@ -13,26 +13,25 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from swathe import _swathe
 from swathe.catalog import GranuleQuery
 from swathe.core.errors import (
     AccessError,
     JobError,
     LimitError,
-    OptionError,
     RegionError,
     SwatheError,
     TargetsError,
 )
 from swathe.core.format import size_text
 from swathe.core.row_table import DictColumn, RowTable
-from swathe.files.file import arrays_of, sky_of
+from swathe.files.file import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.list_tables import read_list
 from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
+from swathe.jobs.array_files import ArrayFiles, check_file
 from swathe.jobs.types import read_planes
-from swathe.operations.array_results import FITS_SUFFIX, SOURCE, suffix_of
+from swathe.operations.array_results import FITS_SUFFIX, SOURCE
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands
 from swathe.stores.registry import with_store_names
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe._swathe import HduKey
-    from swathe.arrays.array_tree import ArrayTree
     from swathe.catalog import Catalog, Match
     from swathe.core.row_record import Fault
     from swathe.core.sky import SkyMapping
@@ -58,8 +56,6 @@ LONGEST_LIST = 20
 """Maximum number of errors and of matches listed in an estimate."""
 MOST_PLANES = 100
 """Maximum number of different values of `planes` in one list."""
-MOST_ARRAY_FILES = 1000
-"""Maximum number of files of arrays in one list: each is described when the job is submitted."""
 IMAGES_PER_ROW = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
@@ -203,7 +199,7 @@ def _of_files(
     faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    arrays = _ArrayFiles(check_source, is_combined=options.is_combined)
+    arrays = ArrayFiles(check_source, is_combined=options.is_combined)
     rows, unread = _read(Table(columns, copy=False), check_source, arrays)
     rows.group = None if group is None else DictColumn.of(group)
     sound = rows.sound
@@ -254,51 +250,8 @@ def _by_result(
     return {name: table[name] for name in table.colnames}, names, faults
 
 
-@dataclass
-class _ArrayFiles:
-    """Files of arrays of a list; each is described once it is known that it may be read.
-
-    Attributes:
-        check_source: function that refuses files.
-        is_combined: whether results are made from several images; then arrays are refused.
-        suffixes: suffix of results in the format of their source, by file.
-        unreadable: files that cannot be read.
-    """
-
-    check_source: Callable[[str], None]
-    is_combined: bool
-    suffixes: dict[str, str] = field(default_factory=dict)
-    unreadable: set[str] = field(default_factory=set)
-
-    def tree_of(self, file: str) -> ArrayTree | None:
-        """Return the arrays of a file; `None` for FITS.
-
-        Raises:
-            AccessError: If the file may not be read.
-            LimitError: If there are too many files of arrays.
-            OptionError: If images are combined.
-            SwatheError: If the file cannot be read.
-        """
-        _check(file, self.check_source)
-        if len(self.suffixes) + len(self.unreadable) >= MOST_ARRAY_FILES:
-            raise LimitError(
-                f"{file}: expected up to {MOST_ARRAY_FILES:,} files of arrays in a job, found more"
-            )
-        try:
-            tree = arrays_of(file)
-        except SwatheError:
-            self.unreadable.add(file)
-            raise
-        if tree is None:
-            return None
-        if self.is_combined:
-            raise OptionError(f"{file}: expected images of FITS to combine, found arrays")
-        self.suffixes[file] = suffix_of(tree.format)
-        return tree
-
-
 def _read(
-    table: Any, check_source: Callable[[str], None], arrays: _ArrayFiles | None = None
+    table: Any, check_source: Callable[[str], None], arrays: ArrayFiles | None = None
 ) -> tuple[RowTable, set[int]]:
     """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
@@ -308,7 +261,7 @@ def _read(
     unreadable: set[str] = set() if arrays is None else arrays.unreadable
 
     def sky_of_source(file: str, hdu: HduKey | None) -> SkyMapping:
-        _check(file, check_source)
+        check_file(file, check_source)
         try:
             return sky_of(file, hdu)
         except SwatheError:
@@ -321,7 +274,7 @@ def _read(
     faults_by_file: dict[str, Fault] = {}
     for file in rows.source.values:
         try:
-            _check(file, check_source)
+            check_file(file, check_source)
         except AccessError as error:
             faults_by_file[file] = ("error", str(error))
     if faults_by_file and len(faults_by_file) == len(rows.source.values):
@@ -335,18 +288,6 @@ def _read(
         row: faults_by_file[file] for row, file in enumerate(files) if file in faults_by_file
     }
     return rows.with_status(refusals), unread
-
-
-def _check(file: str, check_source: Callable[[str], None]) -> None:
-    """Check that a file may be read.
-
-    Raises:
-        AccessError: If it may not, or if its URL holds a secret: no job stores secrets.
-    """
-    if file:
-        check_source(file)
-    if _swathe.redact_url(file) != file:
-        raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
 
 
 def _of_positions(

@@ -29,7 +29,7 @@ from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
-from swathe.files.file import arrays_of, sky_of
+from swathe.files.file import sky_of
 from swathe.files.formats import FileDigest, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
@@ -39,10 +39,11 @@ from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
+from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
 
 if TYPE_CHECKING:
-    from swathe.core.row_record import Fault, RowRecord, RowStatus
+    from swathe.core.row_record import RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
@@ -211,23 +212,7 @@ class _BatchRun:
 
     def _describe(self, rows: RowTable) -> RowTable:
         """Return rows whose arrays are known here; rows of files that are rejected are finished."""
-        hdus = rows.hdu.few().values
-        if not any(hdu is not None and hdu.startswith("/") for hdu in hdus):
-            return rows
-        faults: dict[int, Fault] = {}
-        by_file: dict[str, Fault | None] = {}
-        for at, row in enumerate(rows):
-            if not is_of_array(row) or self._ends():
-                continue
-            if row.source not in by_file:
-                try:
-                    arrays_of(row.source)
-                    by_file[row.source] = None
-                except SwatheError as error:
-                    by_file[row.source] = fault_of(error)
-            fault = by_file[row.source]
-            if fault is not None:
-                faults[at] = fault
+        faults = describe_files(rows, self._ends)
         if not faults:
             return rows
         wrong = np.zeros(len(rows), bool)
