@@ -316,11 +316,11 @@ class _BatchRun:
         if failed:
             wrong = np.zeros(len(cut), bool)
             wrong[[row for row, _, _ in failed]] = True
-            faults = {row: (status, reason) for row, status, reason in failed}
-            for row in self._make_apart(cut, list(faults)):
-                del faults[row]
+            faults = {at: (status, reason) for at, status, reason in failed}
+            for at in self._make_apart(cut, list(faults)):
+                del faults[at]
             left = sorted(faults)
-            self._end(cut.take(left), [faults[row] for row in left])
+            self._end(cut.take(left), [faults[at] for at in left])
             cut = cut.take(~wrong)
         if self._is_plain:
             # As text: path objects would take as long as the rest.
