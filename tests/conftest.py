@@ -107,6 +107,7 @@ MORE = frozenset(
         "experiments/test_experiments",
         "jobs/test_kill",
         "portal/test_deploy",
+        "portal/test_formats",
         "portal/test_openapi",
         "portal/test_pages",
         "portal/test_results",

@@ -705,6 +705,8 @@ class Job:
         file: NDArray[Any],
         hdu: list[HduKey | None],
         hdu_index: NDArray[Any],
+        planes: Sequence[Sequence[tuple[int, int]]],
+        planes_index: NDArray[Any],
         boxes: NDArray[Any],
         names: list[str],
         *,
@@ -712,7 +714,6 @@ class Job:
         kind: OutputKind,
         mode: Mode = "trim",
         fill: float | None = None,
-        planes: Sequence[tuple[int, int]] = (),
         threads: int = 1,
         append: int | None = None,
         overwrite: bool = False,
@@ -724,7 +725,8 @@ class Job:
     ) -> None:
         """Check the arguments.
 
-        `replicas` are stores, by name and predicted seconds of a target if all were read from it;
+        `planes` are distinct ranges on NAXIS3 and the axes behind it, `planes_index` the number of
+        each target's. `replicas` are stores, by name and predicted seconds of a target if all were read from it;
         then for each file the number of the store and the name of each copy, first the file itself.
         """
 

@@ -103,15 +103,6 @@ def test_faults_are_those_of_the_rows(records: list[RowRecord], data: st.DataObj
     ]
 
 
-@given(st.lists(RECORDS, max_size=20))
-def test_rows_are_divided_by_their_planes(records: list[RowRecord]) -> None:
-    parts = [list(part) for part in RowTable.of(records).by_planes()]
-    assert sorted(row for part in parts for row in map(repr, part)) == sorted(map(repr, records))
-    planes = [{row.planes for row in part} for part in parts]
-    assert all(len(each) == 1 for each in planes)
-    assert len(planes) == len({row.planes for row in records})
-
-
 def test_groups_and_bands_stay_with_their_rows() -> None:
     record = RowRecord(0, 0, None, "a", "a", "a.fits", None, None, None, None)
     rows = RowTable.of([record] * 3)

@@ -69,6 +69,8 @@ def engine_job(rows: RowTable, replicas: Any) -> _swathe.Job:
         source.codes,
         [None],
         hdu.codes,
+        [[]],
+        hdu.codes,
         rows.box,
         ["1.fits"],
         output="",

@@ -10,6 +10,7 @@ import pytest
 
 import swathe
 from swathe.core.errors import TargetsError
+from swathe.files.array_file import ArrayFile
 
 h5py = pytest.importorskip("h5py")
 VALUES = np.arange(4 * 60 * 80, dtype="f4").reshape(4, 60, 80)
@@ -67,17 +68,71 @@ def test_rejected_file_and_bad_range_are_faults_of_their_rows(tmp_path: Path) ->
     assert "time: expected an index or first:last" in reasons[3]
 
 
-def test_rows_with_different_ranges_are_refused(tmp_path: Path) -> None:
+def test_rows_of_a_list_have_their_own_ranges(tmp_path: Path) -> None:
     file = write_array(tmp_path / "a.h5")
-    with pytest.raises(TargetsError, match="same ranges of axes in all rows, found 2"):
-        swathe.cut_many(targets(file, file, time=["1", "2"]), tmp_path / "out", format="npy")
+    times = ["3", "1:3", "", "3", ":2"]
+    given = targets(*[file] * 5, time=times)
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok"] * 5
+    cuts = [np.load(tmp_path / "out" / path) for path in manifest["path"]]
+    spans = [slice(3, 4), slice(1, 3), slice(None), slice(3, 4), slice(2)]
+    for cut, span in zip(cuts, spans, strict=True):
+        assert np.array_equal(cut, VALUES[span, 6:13, 5:15])
+    assert swathe.predict(given, format="npy").median_s > 0
 
 
-@pytest.mark.parametrize("name", ["png", "fits"])
-def test_other_format_of_an_array_is_an_error_of_its_row(tmp_path: Path, name: str) -> None:
+def test_format_fits_of_an_array_is_an_error_of_its_row(tmp_path: Path) -> None:
     given = targets(write_array(tmp_path / "a.h5"))
+    manifest = swathe.cut_many(given, tmp_path / "out", format="fits", progress=False)
+    assert "nc, h5, tif, npy and png for arrays, found fits" in manifest["reason"][0]
+
+
+@pytest.mark.parametrize("name", ["source", "nc", "h5", "tif", "png"])
+def test_results_have_the_content_of_a_cut(tmp_path: Path, name: str) -> None:
+    file = write_array(tmp_path / "a.h5")
+    given = targets(file, time=["2"])
     manifest = swathe.cut_many(given, tmp_path / "out", format=name, progress=False)
-    assert f"the format npy for arrays, found cut as {name}" in manifest["reason"][0]
+    assert list(manifest["status"]) == ["ok"], manifest["reason"][0]
+    assert manifest["path"][0] == f"0.{'nc' if name == 'source' else name}"
+    single = tmp_path / f"one{Path(manifest['path'][0]).suffix}"
+    region = swathe.cut(file, array="s/lst", box=(5, 6, 10, 7), index={"time": slice(2, 3)})
+    region.write(single)
+    result = tmp_path / "out" / manifest["path"][0]
+    if name == "png":
+        assert result.read_bytes() == single.read_bytes()
+        return
+    one, other = swathe.open(single), swathe.open(result)
+    assert isinstance(one, ArrayFile) and isinstance(other, ArrayFile)
+    assert set(one) == set(other)
+    for path in one:
+        assert np.array_equal(one[path].data, other[path].data)
+        assert one[path].attrs.keys() == other[path].attrs.keys()
+    assert (other.attrs.keys()) == one.attrs.keys()
+
+
+def test_rows_of_fits_and_arrays_keep_their_formats(tmp_path: Path) -> None:
+    from astropy.io import fits
+
+    image = tmp_path / "i.fits"
+    fits.PrimaryHDU(VALUES[0]).writeto(image)
+    given = targets(write_array(tmp_path / "a.h5"), str(image), array=["/s/lst", ""])
+    manifest = swathe.cut_many(given, tmp_path / "out.zip", progress=False)
+    assert list(manifest["status"]) == ["ok", "ok"], list(manifest["reason"])
+    assert list(manifest["path"]) == ["0.nc", "1.fits"]
+    again = swathe.cut_many(given, tmp_path / "out.zip", progress=False, resume=True)
+    assert again.meta["done_before"] == 2
+
+
+def test_arrays_that_the_engine_does_not_read_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["small"] = np.arange(12, dtype="i2").reshape(3, 4)
+    given = {"file": [str(path)], "array": ["small"], "x0": [1], "y0": [0]}
+    given |= {"width": [2], "height": [3]}
+    manifest = swathe.cut_many(given, tmp_path / "out", progress=False)
+    assert list(manifest["status"]) == ["ok"], manifest["reason"][0]
+    cut = swathe.open(tmp_path / "out" / "0.nc")["small"].data
+    assert np.array_equal(cut, [[1, 2], [5, 6], [9, 10]])
 
 
 def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:

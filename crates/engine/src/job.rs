@@ -31,6 +31,8 @@ pub struct Target {
     pub file: usize,
     /// Which of the batch's selectors.
     pub hdu: usize,
+    /// Which of the batch's ranges of planes.
+    pub planes: usize,
     /// First pixel on NAXIS1 and NAXIS2, from 0; then width and height.
     pub pixels: [i64; 4],
     /// Name of its result.
@@ -92,9 +94,9 @@ pub struct Job {
     /// Limit of the bytes of one cutout's pixels, if any. A cutout that is nearly all fill is then
     /// refused.
     pub most_bytes: Option<u64>,
-    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
-    /// that has not all of them is not cut.
-    pub planes: Vec<(i64, i64)>,
+    /// Ranges of planes that targets refer to, each `[start, stop)` on NAXIS3 and the axes behind
+    /// it; all on those left out. An image that has not all of them is not cut.
+    pub planes: Vec<Vec<(i64, i64)>>,
     /// The objective of plans.
     pub objective: Objective,
     /// Threads that compute. Those that wait for servers are more.

@@ -37,7 +37,7 @@ pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> J
         mode: Mode::Trim,
         fill: None,
         most_bytes: None,
-        planes: Vec::new(),
+        planes: vec![Vec::new()],
         objective: Objective::Auto,
         threads: 1,
         stores: stores(),

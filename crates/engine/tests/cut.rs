@@ -178,6 +178,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
     let target = |(number, &(file, pixels)): (usize, &(usize, [i64; 4]))| Target {
         file,
         hdu: 0,
+        planes: 0,
         pixels,
         id: None,
         name: format!("cut-{number}.fits"),
@@ -194,7 +195,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         mode: Mode::Trim,
         fill: None,
         most_bytes: None,
-        planes: Vec::new(),
+        planes: vec![Vec::new()],
         objective: Objective::Auto,
         threads: 2,
         stores: swathe_store::stores(Vec::new()),

@@ -30,8 +30,9 @@ pub(crate) struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
-                        fill=None, planes=vec![], threads=1, append=None, overwrite=false,
+    #[pyo3(signature = (files, file, hdu, hdu_index, planes, planes_index, boxes,
+                        names, *, output, kind, mode="trim",
+                        fill=None, threads=1, append=None, overwrite=false,
                         stores=None, ids=None, most_bytes=None,
                         objective="auto", replicas=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
@@ -41,13 +42,14 @@ impl Job {
         file: PyBuffer<i32>,
         hdu: Vec<Bound<'_, PyAny>>,
         hdu_index: PyBuffer<i32>,
+        planes: Vec<Vec<(i64, i64)>>,
+        planes_index: PyBuffer<i32>,
         boxes: PyBuffer<i64>,
         names: Vec<String>,
         output: PathBuf,
         kind: &str,
         mode: &str,
         fill: Option<f64>,
-        planes: Vec<(i64, i64)>,
         threads: usize,
         append: Option<u64>,
         overwrite: bool,
@@ -58,8 +60,8 @@ impl Job {
         replicas: Option<ReplicaColumns>,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
-        let columns = TargetColumns { file, hdu_index, boxes, names, ids };
-        let targets = columns.targets(py, files.len(), selectors.len())?;
+        let columns = TargetColumns { file, hdu_index, planes_index, boxes, names, ids };
+        let targets = columns.targets(py, files.len(), selectors.len(), planes.len())?;
         let inner = swathe_engine::Job {
             replicas: replicas.map(|replicas| check_replicas(replicas, &files)).transpose()?,
             files,
@@ -139,6 +141,8 @@ struct TargetColumns {
     file: PyBuffer<i32>,
     /// Numbers of their HDUs.
     hdu_index: PyBuffer<i32>,
+    /// Numbers of their ranges of planes.
+    planes_index: PyBuffer<i32>,
     /// Four numbers for each.
     boxes: PyBuffer<i64>,
     names: Vec<String>,
@@ -146,17 +150,26 @@ struct TargetColumns {
 }
 
 impl TargetColumns {
-    /// The targets of a job with these numbers of files and selectors.
-    fn targets(self, py: Python<'_>, files: usize, selectors: usize) -> PyResult<Vec<Target>> {
+    /// The targets of a job with these numbers of files, selectors and ranges of planes.
+    fn targets(
+        self,
+        py: Python<'_>,
+        files: usize,
+        selectors: usize,
+        ranges: usize,
+    ) -> PyResult<Vec<Target>> {
         let file = self.file.to_vec(py)?;
         let hdu_index = self.hdu_index.to_vec(py)?;
+        let planes_index = self.planes_index.to_vec(py)?;
         let boxes = self.boxes.to_vec(py)?;
         let count = self.names.len();
-        if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
+        let are_whole = [&file, &hdu_index, &planes_index].iter().all(|each| each.len() == count);
+        if !are_whole || boxes.len() != 4 * count {
             return Err(PyValueError::new_err(format!(
-                "{count} names, but {} files, {} HDUs and {} box numbers",
+                "{count} names, but {} files, {} HDUs, {} planes and {} box numbers",
                 file.len(),
                 hdu_index.len(),
+                planes_index.len(),
                 boxes.len()
             )));
         }
@@ -174,6 +187,7 @@ impl TargetColumns {
             targets.push(Target {
                 file: number(file[target], files, "file")?,
                 hdu: number(hdu_index[target], selectors, "hdu")?,
+                planes: number(planes_index[target], ranges, "planes")?,
                 pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
                 name,
                 id: ids.next(),

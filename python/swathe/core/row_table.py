@@ -277,12 +277,6 @@ class RowTable(Sequence[RowRecord]):
         statuses = [STATUSES[code] for code in self.status[rows].tolist()]
         return dict(zip(rows.tolist(), zip(statuses, reasons, strict=True), strict=True))
 
-    def by_planes(self) -> Iterator[RowTable]:
-        """Yield the rows with each value of planes."""
-        planes = self.planes.few()
-        for code in range(len(planes.values)):
-            yield self if len(planes.values) == 1 else self.take(planes.codes == code)
-
     @property
     def sound(self) -> NDArray[np.bool_]:
         """Mask of rows that can be cut, or are."""

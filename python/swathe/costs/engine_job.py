@@ -21,19 +21,15 @@ def to_engine_job(
     """Return rows as a job of the engine.
 
     Args:
-        rows: rows with boxes; all have the same planes.
+        rows: rows with boxes.
         names: path of each row's result in the output.
         replicas: stores that have copies of the rows' objects.
         **settings: further arguments of the job.
-
-    Raises:
-        ValueError: If the planes differ.
     """
     from swathe.files.targets.hdus import hdu_key
 
-    source, hdu, planes = rows.source.few(), rows.hdu.few().map(hdu_key), rows.planes.few().values
-    if len(planes) > 1:
-        raise ValueError(f"rows of a job of the engine: expected the same planes, found {planes}")
+    source, hdu = rows.source.few(), rows.hdu.few().map(hdu_key)
+    planes = rows.planes.few()
     files = source.values
     if replicas is not None:
         copies = [replicas.copies(file) for file in files]
@@ -44,9 +40,10 @@ def to_engine_job(
         source.codes,
         hdu.values,
         hdu.codes,
+        [plane_spans(each) for each in planes.values],
+        planes.codes,
         rows.box,
         names if names is not None else [""] * len(rows),
-        planes=plane_spans(planes[0] if planes else None),
         # Only events use them.
         ids=rows.id if _swathe.trace_is_on() else None,
         **{"output": "", "kind": "folder", "stores": stores_for(files), **settings},

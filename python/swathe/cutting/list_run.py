@@ -52,6 +52,8 @@ class GivenList:
         stores: the stores, if there are several.
         notes: which of the stores are not used, and why.
         before: sources of an earlier run, which are used again.
+        suffixes: suffix of results in the format of their source, by file of arrays.
+        takes_arrays: whether results are made of arrays.
     """
 
     targets: Any
@@ -62,6 +64,8 @@ class GivenList:
     stores: ReplicaStores | None = None
     notes: list[str] = field(default_factory=list)
     before: Container[str] = ()
+    suffixes: dict[str, str] = field(default_factory=dict)
+    takes_arrays: bool = True
 
     def pieces(self, result_options: ResultOptions) -> Iterator[RowPiece]:
         """Yield the list in pieces.
@@ -113,10 +117,30 @@ class GivenList:
             common |= {
                 "choices": self.choices,
                 "names": names,
-                "tree_of": partial(_arrays_for, result_options),
+                "tree_of": self._tree_of,
             }
             rows = read_targets(piece.table, sky_of, **common)
         return of_bands(rows, result_options.bands) if result_options.bands else rows
+
+    def _tree_of(self, file: str) -> ArrayTree | None:
+        """Return the arrays of a file, and note the suffix of results in its format.
+
+        Raises:
+            OptionError: If it has arrays, and no results are made of them.
+        """
+        from swathe.files.file import arrays_of
+        from swathe.operations.array_results import suffix_of
+
+        tree = arrays_of(file)
+        if tree is None:
+            return None
+        if not self.takes_arrays:
+            raise OptionError(
+                f"{file}: expected operation cut and one of the formats source, nc, h5, tif, npy "
+                "and png for arrays, found fits or another operation"
+            )
+        self.suffixes[file] = suffix_of(tree.format)
+        return tree
 
     def sources(self, rows: RowTable) -> list[str]:
         """Return the local files that are read for some rows, and the list itself."""
@@ -317,29 +341,12 @@ class ListRun:
         self._files_read.add(files)
 
 
-def _arrays_for(result_options: ResultOptions, file: str) -> ArrayTree | None:
-    """Return the arrays of a file.
-
-    Raises:
-        OptionError: If it has arrays, and the results are not made of them.
-    """
-    from swathe.files.file import arrays_of
-
-    tree = arrays_of(file)
-    if tree is not None and (result_options.is_combined or result_options.format != "npy"):
-        raise OptionError(
-            f"{file}: expected the operation cut and the format npy for arrays, "
-            f"found {result_options.operation} as {result_options.format}"
-        )
-    return tree
-
-
 def _earlier_of(
     rows: RowTable, earlier: Table | EarlierRows | None, paths: OutputPaths
 ) -> tuple[Table | None, int | None]:
     """Return the earlier manifest of some rows, and where the archive ends that it describes."""
     if isinstance(earlier, EarlierRows):
-        return earlier.table([paths.member(name) for name in rows.name]), earlier.end
+        return earlier.table(paths.members(rows)), earlier.end
     return earlier, None
 
 

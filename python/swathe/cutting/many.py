@@ -67,7 +67,7 @@ def cut_many(
             and size, as in `Cutout2D`), (`x0`, `y0`, `width`, `height`), or a sky position and a
             size. The columns `id` and `hdu` are optional. Arrays of other formats than FITS have a
             column `array`, their path, and columns named like axes, such as `time`, with an index
-            or `first:last`, the same in all rows. Units of columns are honoured. File names in a
+            or `first:last`; each row has its own. Units of columns are honoured. File names in a
             table file are relative to its folder. Or an iterator of dicts (column: value), of
             tuples (`file, x, y, height, width` or `file, ra, dec, size`) or of lines.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file; or `null:`, which only
@@ -85,10 +85,12 @@ def cut_many(
         operation: `cut` each target (default), `stack` them: one image of all, or of each name in a
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
             with one angle as size.
-        format: format of the results: `fits`, `npy` (the physical pixels; the only format of
-            arrays), `png` (a preview of one plane) or `rgb` (operation `rgb`: one picture of three
-            images: the rows of a `group`, red first). A `.fits` file holds only `fits`, and a stack
-            is `fits`.
+        format: format of the results: `fits`, `npy` (the physical pixels; of arrays the elements
+            as stored), `png` (a preview of one plane), of arrays also `nc`, `h5` and `tif`, with
+            coordinates and attributes as `cut` writes them, `source` (that of each file: `nc` or
+            `tif` of arrays, else `fits`; the default of lists whose first part has arrays) or
+            `rgb` (operation `rgb`: one picture of three images: the rows of a `group`, red first).
+            A `.fits` file holds only `fits`, and a stack is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
@@ -140,6 +142,7 @@ def cut_many(
     from swathe.cutting.list_run import GivenList, ListRun
     from swathe.cutting.output_paths import OutputPaths
     from swathe.files.targets.target_list import choices_of
+    from swathe.operations.array_results import SOURCE
     from swathe.operations.registry import ResultOptions
 
     start_s = time.perf_counter()
@@ -170,9 +173,16 @@ def cut_many(
     )
     if resume and settings["stores"]:
         target_list.before = sources_before(output_paths)
+    is_fits = result_options.is_plain
+    target_list.takes_arrays = not result_options.is_combined and (not is_fits or format is None)
     pieces = target_list.pieces(result_options)
-    list_run = ListRun(output_paths, target_list, settings, progress, start_s, overwrite, resume)
     first = next(pieces)
+    if is_fits and target_list.suffixes:
+        # A default: arrays are not FITS.
+        output_paths = OutputPaths.of(output, ResultOptions.read(file_format=SOURCE))
+    target_list.takes_arrays &= not output_paths.result_options.is_plain
+    output_paths = output_paths._replace(suffixes=target_list.suffixes)
+    list_run = ListRun(output_paths, target_list, settings, progress, start_s, overwrite, resume)
     if output_paths.is_null:
         return list_run.cut(first, pieces)
     make_folder(output_paths.manifest.parent)

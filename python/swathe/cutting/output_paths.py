@@ -7,15 +7,17 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe.core.errors import OutputError
 from swathe.core.outputs import NULL, output_kind, unfinished_results
 from swathe.files.manifest import MANIFEST, manifest_path
 from swathe.files.manifest_file import piece_path
+from swathe.operations.array_results import FITS_SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from swathe._swathe import OutputKind
     from swathe.core.row_table import RowTable
@@ -38,6 +40,7 @@ class OutputPaths(NamedTuple):
             has a hidden name until it is complete.
         result_options: options of the results.
         overwrite: whether existing files with the names of results are replaced.
+        suffixes: suffix of the results of each file of arrays, if they have its format.
     """
 
     path: Path
@@ -46,6 +49,7 @@ class OutputPaths(NamedTuple):
     run_manifest: Path
     result_options: ResultOptions
     overwrite: bool = False
+    suffixes: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, path: Path, result_options: ResultOptions) -> OutputPaths:
@@ -106,9 +110,16 @@ class OutputPaths(NamedTuple):
         """Check whether results are dropped."""
         return self.kind == "null"
 
-    def member(self, name: str) -> str:
-        """Return the path of a result in the output."""
-        return name if self.kind == "fits" else name + self.result_options.suffix
+    def member(self, name: str, source: str = "") -> str:
+        """Return the path of a result of a file in the output."""
+        if self.kind == "fits":
+            return name
+        return name + (self.result_options.suffix or self.suffixes.get(source, FITS_SUFFIX))
+
+    def members(self, rows: RowTable) -> list[str]:
+        """Return the paths of the results of some rows in the output."""
+        pairs = zip(rows.name, rows.source.list(), strict=True)
+        return [self.member(name, source) for name, source in pairs]
 
     @property
     def part(self) -> Path:
@@ -163,8 +174,11 @@ class CutWork:
 
     def paths(self, output_paths: OutputPaths) -> dict[str, int]:
         """Return the rows of the manifest by path of their result."""
-        names = self.rows.name if self.results is None else self.results.names
-        return {output_paths.member(name): self.first + at for at, name in enumerate(names)}
+        if self.results is None:
+            names = output_paths.members(self.rows)
+        else:
+            names = list(map(output_paths.member, self.results.names))
+        return {name: self.first + at for at, name in enumerate(names)}
 
     def inputs(self, rows: list[int]) -> list[int]:
         """Return the targets from which results are made, given the results' rows."""

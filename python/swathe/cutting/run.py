@@ -302,6 +302,7 @@ class CutRun:
 
     def _maker(self, piece: PieceFiles, should_stop: Callable[[], bool]) -> Maker | None:
         """Return the maker of the results; `None` if the engine writes them."""
+        from swathe.operations.array_results import ArrayResults
         from swathe.operations.make_results import Combiner, Converter, ResultFiles
 
         output_paths, work = self.output_paths, piece.work
@@ -317,7 +318,8 @@ class CutRun:
             should_stop,
         )
         if work.results is None:
-            return Converter(files, output_paths.result_options)
+            arrays = ArrayResults(self.settings["mode"], self.settings["fill"])
+            return Converter(files, output_paths.result_options, work.rows, arrays)
         todo = [row - work.first for row in piece.paths]
         return Combiner(
             files, output_paths.result_options, work.results, todo, work.first, work.rows

@@ -148,6 +148,11 @@ class Array:
         return None if why is None else str(why)
 
     @property
+    def is_native(self) -> bool:
+        """Check whether the engine reads it: not its library, and not the chunk index."""
+        return self.problem is None and self._description.data is None
+
+    @property
     def is_refused(self) -> bool:
         """Check whether the array is not read at all; `problem` says why."""
         return bool(self._description.storage["kind"] == "refused")

@@ -270,15 +270,19 @@ def cut_region(
     *,
     with_quality: bool = False,
     objective: Objective = "auto",
+    elements: NDArray[Any] | None = None,
 ) -> ArrayCutout:
     """Read a region of an array, with its coordinates and what else belongs to it.
 
     Places of tie points on coarser axes become coordinates for each element.
     Elements outside the array have its fill value: `_FillValue`, else that of the format, else
-    NaN or 0.
+    NaN or 0. If the `elements` of the region were read already, they are not read again.
     """
     names = axis_names(array)
-    main = _cut(array, names, region, objective)
+    if elements is None:
+        main = _cut(array, names, region, objective)
+    else:
+        main = _variable(elements, array.attrs, names, region)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
 
     def beside(other: Array) -> Variable | None:
@@ -371,6 +375,13 @@ def _cut(
         )
         whole[place] = elements
         elements = whole
+    return _variable(elements, attrs, names, region)
+
+
+def _variable(
+    elements: NDArray[Any], attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion
+) -> Variable:
+    """Return the elements of a region without its single axes."""
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
     return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)

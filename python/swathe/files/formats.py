@@ -7,14 +7,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe
-from swathe.core.errors import RegionError
 from swathe.files.cutout import Cutout, saving
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-NPY = b"\x93NUMPY"
-"""First bytes of a NumPy array."""
 
 
 class FileDigest(NamedTuple):
@@ -44,23 +40,6 @@ def read_cutout(path: Path) -> Cutout:
     return Cutout(
         native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
     )
-
-
-def is_npy(path: Path) -> bool:
-    """Check whether a file is a NumPy array, as the engine cuts from arrays that are not FITS."""
-    with path.open("rb") as file:
-        return file.read(len(NPY)) == NPY
-
-
-def npy_content(path: Path, suffix: str) -> bytes:
-    """Return the content of a cut of an array, in the format of a suffix.
-
-    Raises:
-        RegionError: If that is not `.npy`.
-    """
-    if suffix != ".npy":
-        raise RegionError(f"a cut of an array: expected the format npy, found {suffix[1:]}")
-    return path.read_bytes()
 
 
 def convert(cutout: Cutout, name: Path) -> bytes:

@@ -17,6 +17,7 @@ from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
 from swathe.jobs.types import Result
+from swathe.operations.array_results import SOURCE, is_of_array
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
 
@@ -84,15 +85,20 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         NoSuchResultError: If the file no longer exists.
     """
     result = place.find(job, place_of(row, options))
-    suffix = options.results.suffix
+    suffix, media_type = options.results.suffix, options.results.file_format.media_type
+    if options.format == SOURCE:
+        formats = options.results.kind.formats
+        types = {each.suffix: each.media_type for each in formats}
+        media_type = types.get(f".{row.name.rpartition('.')[2]}", media_type)
     return Result(
         file=result.file,
         name=f"{row.name}{suffix}",
         size=result.size,
         etag=f'"{row.sha256[:32]}"',
-        media_type=options.results.file_format.media_type,
+        media_type=media_type,
         sha256=row.sha256,
         open=result.open,
+        array=row.hdu if row.hdu is not None and is_of_array(row) else "",
     )
 
 

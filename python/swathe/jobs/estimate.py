@@ -11,19 +11,22 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import SwatheError
+from swathe.core.errors import NoSuchArrayError, SwatheError
 from swathe.core.host import cores
 from swathe.costs.engine_job import plane_spans, to_engine_job
 from swathe.costs.predict_list import predict_job
 from swathe.costs.prediction import Prediction, total_of
-from swathe.files.file import open_from_cache
+from swathe.files.array_file import ArrayFile
+from swathe.files.file import open_any, open_from_cache
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.hdus import hdu_key
+from swathe.operations.array_results import is_of_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swathe.catalog.records.jobs import PastJob
+    from swathe.core.row_record import RowRecord
     from swathe.core.row_table import DictColumn, RowTable
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
@@ -108,8 +111,7 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
         return None
     targets = [
         predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTIONS)
-        for same_planes in rows.by_planes()
-        for part in _in_parts(same_planes)
+        for part in _in_parts(rows)
     ]
     return total_of(targets)
 
@@ -142,6 +144,10 @@ def bytes_out(rows: RowTable, options: Options) -> int:
         if len(per_pixel) == MOST_INSPECTIONS:
             break
         try:
+            if is_of_array(row):
+                per_pixel.append(_element_bytes(row))
+                header_bytes.append(HEADER_BYTES)
+                continue
             image = open_from_cache(row.source).image(hdu_key(row.hdu))
             lengths = image.shape[-3::-1]
             spans = plane_spans(row.planes)
@@ -162,6 +168,21 @@ def bytes_out(rows: RowTable, options: Options) -> int:
         return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
     pixels = whole_blocks(np.ceil(areas * mean)).sum()
     return int(pixels + len(rows) * sum(header_bytes) / len(header_bytes))
+
+
+def _element_bytes(row: RowRecord) -> float:
+    """Return the bytes of a result of an array for each pixel of its box.
+
+    Raises:
+        SwatheError: If the file or its array cannot be opened.
+    """
+    file = open_any(row.source)
+    if not isinstance(file, ArrayFile):
+        raise NoSuchArrayError(f"{row.source}: expected a file of arrays, found FITS")
+    array = file.array(row.hdu)
+    others = [each for axis, each in enumerate(array.shape) if axis not in (array.plane or ())]
+    lengths = [last - first for first, last in plane_spans(row.planes)] or others
+    return float(math.prod(lengths) * array.dtype.itemsize)
 
 
 def _bytes_of_results(rows: RowTable, group: DictColumn[str], options: Options) -> int:

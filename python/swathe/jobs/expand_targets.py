@@ -13,7 +13,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from swathe import _swathe
 from swathe.catalog import GranuleQuery
 from swathe.core.errors import (
     AccessError,
@@ -30,7 +29,9 @@ from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.list_tables import read_list
 from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
+from swathe.jobs.array_files import ArrayFiles, check_file
 from swathe.jobs.types import read_planes
+from swathe.operations.array_results import FITS_SUFFIX, SOURCE
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands
 from swathe.stores.registry import with_store_names
@@ -70,6 +71,7 @@ class ExpandedJob:
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
         matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
+        suffixes: suffix of results in the format of their source, by file of arrays.
     """
 
     targets: int
@@ -77,11 +79,18 @@ class ExpandedJob:
     unread: set[int] = field(default_factory=set)
     unmatched: int = 0
     matches: list[tuple[str, int]] = field(default_factory=list)
+    suffixes: dict[str, str] = field(default_factory=dict)
 
     @property
     def results(self) -> list[str]:
         """Return the ids of the combined results."""
         return [] if self.rows.group is None else self.rows.group.values
+
+    def options(self, options: Options) -> Options:
+        """Return the options of the job: results of arrays have the format of their file."""
+        if self.suffixes and options.results.is_plain:
+            return replace(options, format=SOURCE)
+        return options
 
 
 def expand(
@@ -135,6 +144,11 @@ def expand(
     if work.rows.group is not None:
         check_rows(len(work.rows) + len(work.results), most_rows)
         work.rows.box = enlarge_boxes(work.rows.box)
+    if work.options(options).format == SOURCE:
+        files = work.rows.source.list()
+        suffixes = [work.suffixes.get(file, FITS_SUFFIX) for file in files]
+        names = zip(work.rows.name, suffixes, strict=True)
+        work.rows.name = [name + suffix for name, suffix in names]
     if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
         work.rows = _refuse_large(work.rows, cutout_bytes)
     return work
@@ -185,11 +199,13 @@ def _of_files(
     faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    rows, unread = _read(Table(columns, copy=False), check_source)
+    arrays = ArrayFiles(check_source, is_combined=options.is_combined)
+    rows, unread = _read(Table(columns, copy=False), check_source, arrays)
     rows.group = None if group is None else DictColumn.of(group)
     sound = rows.sound
     rows = rows.with_status({row: fault for row, fault in faults.items() if sound[row]})
-    return ExpandedJob(count, _with_planes(rows, columns, options), unread - faults.keys())
+    rows = _with_planes(rows, columns, options)
+    return ExpandedJob(count, rows, unread - faults.keys(), suffixes=arrays.suffixes)
 
 
 def _by_result(
@@ -234,28 +250,31 @@ def _by_result(
     return {name: table[name] for name in table.colnames}, names, faults
 
 
-def _read(table: Any, check_source: Callable[[str], None]) -> tuple[RowTable, set[int]]:
+def _read(
+    table: Any, check_source: Callable[[str], None], arrays: ArrayFiles | None = None
+) -> tuple[RowTable, set[int]]:
     """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
     Raises:
         AccessError: If no file is allowed.
     """
-    unreadable: set[str] = set()
+    unreadable: set[str] = set() if arrays is None else arrays.unreadable
 
     def sky_of_source(file: str, hdu: HduKey | None) -> SkyMapping:
-        _check(file, check_source)
+        check_file(file, check_source)
         try:
             return sky_of(file, hdu)
         except SwatheError:
             unreadable.add(file)
             raise
 
-    rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES)
+    tree_of = None if arrays is None else arrays.tree_of
+    rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES, tree_of=tree_of)
     rows.reason = rows.reason.map(with_store_names)
     faults_by_file: dict[str, Fault] = {}
     for file in rows.source.values:
         try:
-            _check(file, check_source)
+            check_file(file, check_source)
         except AccessError as error:
             faults_by_file[file] = ("error", str(error))
     if faults_by_file and len(faults_by_file) == len(rows.source.values):
@@ -269,18 +288,6 @@ def _read(table: Any, check_source: Callable[[str], None]) -> tuple[RowTable, se
         row: faults_by_file[file] for row, file in enumerate(files) if file in faults_by_file
     }
     return rows.with_status(refusals), unread
-
-
-def _check(file: str, check_source: Callable[[str], None]) -> None:
-    """Check that a file may be read.
-
-    Raises:
-        AccessError: If it may not, or if its URL holds a secret: no job stores secrets.
-    """
-    if file:
-        check_source(file)
-    if _swathe.redact_url(file) != file:
-        raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
 
 
 def _of_positions(
@@ -458,7 +465,7 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
         TargetsError: If there are too many different ones.
     """
     if "planes" not in columns:
-        return replace(rows, planes=DictColumn.same(options.planes, len(rows)))
+        return replace(rows, planes=rows.planes.map(lambda each: each or options.planes))
     plane_texts = DictColumn.of(texts(columns["planes"]))
     reasons: dict[str, str] = {}
 
@@ -479,4 +486,8 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
         for row, text in enumerate(plane_texts.list())
         if text in reasons and sound[row]
     }
+    if any(rows.planes.values):
+        # Of arrays: columns named like axes gave them.
+        pairs = zip(rows.planes.list(), planes.list(), strict=True)
+        planes = DictColumn.of([ranges or text for ranges, text in pairs])
     return replace(rows, planes=planes).with_status(faults)

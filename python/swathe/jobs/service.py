@@ -123,6 +123,7 @@ class Jobs:
             NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expand(table, options)
+        options = work.options(options)
         rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), LONGEST_LIST)
         return Estimate(
             targets=work.targets,
@@ -153,7 +154,8 @@ class Jobs:
                 for `cut_many`, or `ra`, `dec`, `size_deg` without it: then every image that covers
                 the position is cut. Optional columns: `dataset` and `band` for sky positions;
                 `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; `group` for stacks and `rgb`;
-                `band` for `rgb` of listed files.
+                `band` for `rgb` of listed files; `array` and columns named like axes, as in
+                `cut_many`: with format `fits` their results have the format of their file.
             options: options of the job.
             owner: name of the user.
             name: name of the job, chosen by the user.
@@ -172,6 +174,7 @@ class Jobs:
             raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.usage_of(owner))
         work = self._expand(table, options)
+        options = work.options(options)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
         prediction = self._prediction_of(work.rows.to_predict(), len(work.results), options)

@@ -339,6 +339,7 @@ class Result:
     Attributes:
         file: name as the engine opens it: a path, or `STORE:path`.
         open: function that opens it for reading.
+        array: path of the array in the source that it was cut from; "" for images.
     """
 
     file: str
@@ -348,3 +349,4 @@ class Result:
     media_type: str
     sha256: str
     open: Callable[[], BinaryIO]
+    array: str = ""

@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
-from swathe.files.formats import digest_of, is_npy, npy_content, read_cutout
+from swathe.core.row_record import fault_of
+from swathe.files.formats import digest_of, read_cutout
 from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
+from swathe.operations.array_results import SOURCE, is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.core.row_record import Fault, RowStatus
+    from swathe.core.row_record import Fault, RowRecord, RowStatus
     from swathe.core.row_table import RowTable
+    from swathe.operations.array_results import ArrayResults
     from swathe.operations.registry import ResultOptions
 
 
@@ -212,10 +215,19 @@ class ResultFiles:
 
 @dataclass
 class Converter:
-    """Maker that converts each cutout, such as to an array of pixels or a picture."""
+    """Maker that converts each cutout, such as to an array of pixels or a picture.
+
+    Attributes:
+        files: files and output of the run.
+        result_options: options of the results.
+        rows: rows of the manifest.
+        arrays: maker of results of arrays.
+    """
 
     files: ResultFiles
     result_options: ResultOptions
+    rows: RowTable
+    arrays: ArrayResults
 
     def begin(self) -> Iterator[RowOutcome]:
         """Return nothing."""
@@ -223,18 +235,25 @@ class Converter:
 
     def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row. After a stop, a cutout that is not converted is not done."""
-        if outcome.status != "ok":
+        row = self.rows[outcome.row]
+        if self.files.should_stop():
+            if outcome.status != "ok":
+                yield outcome
+        elif is_of_array(row):
+            yield self._of_array(row, outcome)
+        elif outcome.status != "ok":
             yield outcome
-        elif not self.files.should_stop():
+        else:
             yield self._convert(outcome)
 
+    def _name(self, row: int) -> Path:
+        return self.files.output_name / self.files.paths[row]
+
     def _convert(self, outcome: RowOutcome) -> RowOutcome:
-        cut = self.files.cut(outcome.row)
-        name = self.files.output_name / self.files.paths[outcome.row]
+        cut, name = self.files.cut(outcome.row), self._name(outcome.row)
         try:
-            if is_npy(cut):
-                # What the engine cut from an array, not from FITS.
-                return self.files.put(outcome, npy_content(cut, name.suffix))
+            if self.result_options.format == SOURCE:
+                return self.files.put(outcome, cut.read_bytes())
             return self.files.put(
                 outcome, self.result_options.converting.convert(read_cutout(cut), name)
             )
@@ -242,6 +261,26 @@ class Converter:
             return outcome._replace(status="error", reason=str(error), bytes=0, sha256="")
         finally:
             cut.unlink()
+
+    def _of_array(self, row: RowRecord, outcome: RowOutcome) -> RowOutcome:
+        """Make the result of an array, also of one that the engine does not read."""
+        reason, cut = "", None
+        try:
+            if outcome.status == "ok":
+                cut = self.files.cut(outcome.row)
+            else:
+                why = self.arrays.why_apart(row)
+                if why is None:
+                    return outcome
+                reason, outcome = why, outcome._replace(version=self.arrays.version(row))
+            content = self.arrays.content(row, cut, outcome.version, self._name(outcome.row))
+            return self.files.put(outcome, content)._replace(reason=reason)
+        except SwatheError as error:
+            status, reason = fault_of(error)
+            return outcome._replace(status=status, reason=reason, bytes=0, sha256="")
+        finally:
+            if cut is not None:
+                cut.unlink()
 
 
 @dataclass

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import FormatError, LimitError, RegionError
-from swathe.files.file import open as open_file
+from swathe.files.array_file import ArrayFile
+from swathe.files.file import open_any
 from swathe.files.preview import Stretch, grey
+from swathe.files.variable import Variable, physical_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,10 +80,29 @@ def _greys(result: Result, stretch: Stretch, low: float | None, high: float | No
     if result.name.endswith(".npy"):
         with _plane_of_array(result) as plane:
             return Image.fromarray(grey(plane, stretch, low, high))
-    image = open_file(result.file).image()
+    source = open_any(result.file)
+    if isinstance(source, ArrayFile):
+        return Image.fromarray(grey(_plane_of_file(result, source), stretch, low, high))
+    image = source.image()
     with _room_for(result, image.shape):
         plane = image.section[(0,) * (len(image.shape) - 2)]
         return Image.fromarray(grey(plane, stretch, low, high))
+
+
+def _plane_of_file(result: Result, source: ArrayFile) -> NDArray[Any]:
+    """Return the physical values of the first plane of the array that a result is of.
+
+    Raises:
+        NoSuchArrayError: If the result has no such array.
+        RegionError: If the plane is too large, or no plane of numbers.
+    """
+    name = result.array.rpartition("/")[2]
+    array = source[name] if name in source else source.array()
+    if array.dtype.kind not in "iuf":
+        raise RegionError(f"{result.name}: expected numbers, found {array.dtype}")
+    with _room_for(result, array.shape):
+        plane = array[(0,) * (array.ndim - 2)]
+        return physical_values(Variable(plane, ("y", "x"), array.attrs))
 
 
 @contextmanager

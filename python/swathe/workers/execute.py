@@ -25,6 +25,7 @@ from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheError
+from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
@@ -33,10 +34,12 @@ from swathe.files.formats import FileDigest, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
+from swathe.operations.array_results import SOURCE, ArrayResults, is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
+from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
 
 if TYPE_CHECKING:
@@ -203,10 +206,19 @@ class _BatchRun:
         return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
-        for part in self._place_rows(rows).by_planes():
-            if self._ends():
-                return
-            self._cut_planes(part)
+        rows = self._describe(self._place_rows(rows))
+        if len(rows) and not self._ends():
+            self._cut_batch(rows)
+
+    def _describe(self, rows: RowTable) -> RowTable:
+        """Return rows whose arrays are known here; rows of files that are rejected are finished."""
+        faults = describe_files(rows, self._ends)
+        if not faults:
+            return rows
+        wrong = np.zeros(len(rows), bool)
+        wrong[list(faults)] = True
+        self._end(rows.take(wrong), list(faults.values()))
+        return rows.take(~wrong)
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
@@ -243,7 +255,7 @@ class _BatchRun:
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.end(status, reason))
 
-    def _cut_planes(self, rows: RowTable) -> None:
+    def _cut_batch(self, rows: RowTable) -> None:
         job = to_engine_job(
             rows,
             [f"{number}.fits" for number in rows.number.tolist()],
@@ -304,7 +316,11 @@ class _BatchRun:
         if failed:
             wrong = np.zeros(len(cut), bool)
             wrong[[row for row, _, _ in failed]] = True
-            self._end(cut.take(wrong), [(status, reason) for _, status, reason in failed])
+            faults = {at: (status, reason) for at, status, reason in failed}
+            for at in self._make_apart(cut, list(faults)):
+                del faults[at]
+            left = sorted(faults)
+            self._end(cut.take(left), [faults[at] for at in left])
             cut = cut.take(~wrong)
         if self._is_plain:
             # As text: path objects would take as long as the rest.
@@ -315,6 +331,45 @@ class _BatchRun:
                 return  # resampling takes time
             self._convert(row)
 
+    def _make_apart(self, rows: RowTable, failed: Sequence[int]) -> list[int]:
+        """Make the results of arrays that the engine does not read; return which these are."""
+        numbers: list[int] = []
+        for at in failed:
+            row = rows[at]
+            if self._is_plain or row.result is not None or not is_of_array(row):
+                continue
+            try:
+                why = self._arrays.why_apart(row)
+                if why is None:
+                    continue
+                row = row._replace(version=self._arrays.version(row), reason=why)
+                self._convert_array(row, None)
+            except SwatheError as error:
+                self.single.append(_end_row(row, *fault_of(error)))
+            numbers.append(at)
+        return numbers
+
+    @cached_property
+    def _arrays(self) -> ArrayResults:
+        """Maker of results of arrays."""
+        return ArrayResults(self.options.mode, self.options.fill, self.batch.cutout_bytes)
+
+    def _convert_array(self, row: RowRecord, cut: Path | None) -> None:
+        """Write the result of an array, from the elements that the engine cut if it did.
+
+        Raises:
+            SwatheError: If the format cannot hold it, or it cannot be read.
+        """
+        if self.options.results.file_format.memory_per_pixel:
+            self._check_size(self._arrays.elements(row))
+        [place] = places_of(RowTable.of([row]), self.options)
+        path = self.aside / f"{row.number}{Path(place).suffix}"
+        content = self._arrays.content(row, cut, row.version, path)
+        if cut is not None:
+            cut.unlink()
+        path.write_bytes(content)
+        self._keep_new(row, path, digest_of(content))
+
     def _convert(self, row: RowRecord) -> None:
         """Convert the cutout of a row into the requested result."""
         cut = self.aside / f"{row.number}.fits"
@@ -323,6 +378,17 @@ class _BatchRun:
             return
         results = self.options.results
         path = self.aside / f"{row.number}{results.suffix}"
+        if is_of_array(row):
+            try:
+                self._convert_array(row, cut)
+            except SwatheError as error:
+                self.single.append(_end_row(row, *fault_of(error)))
+            finally:
+                cut.unlink(missing_ok=True)
+            return
+        if self.options.format == SOURCE:
+            self._keep_new(row, cut, FileDigest.of(cut))
+            return
         try:
             if results.file_format.memory_per_pixel:
                 self._check_size(_pixels(cut))

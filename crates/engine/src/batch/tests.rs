@@ -13,8 +13,14 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = path_in(&folder, "panics.fits");
     write_pixel(&file);
-    let target =
-        |name: &str| Target { file: 0, hdu: 0, pixels: [0, 0, 1, 1], name: name.into(), id: None };
+    let target = |name: &str| Target {
+        file: 0,
+        hdu: 0,
+        planes: 0,
+        pixels: [0, 0, 1, 1],
+        name: name.into(),
+        id: None,
+    };
     let (output, run) = (path_in(&folder, "out"), path_in(&folder, "run.ulm"));
     std::fs::create_dir(&output).expect("made");
     let job = Job {
@@ -91,6 +97,7 @@ fn cut_copies(copies: &[&[&str]]) -> (Vec<Row>, Vec<String>) {
     let target = |file: usize| Target {
         file,
         hdu: 0,
+        planes: 0,
         pixels: [0, 0, 1, 1],
         name: format!("{file}.fits"),
         id: None,

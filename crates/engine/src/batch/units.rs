@@ -72,7 +72,7 @@ pub(crate) fn workers<'a>(
 }
 
 /// Group targets by object and HDU, in the order the objects first appear, each group from the
-/// first image row to the last.
+/// first image row to the last of each range of planes.
 pub(crate) fn divide(job: &Job) -> Vec<Unit> {
     let mut groups: Vec<Unit> = Vec::new();
     let mut number: HashMap<(usize, usize), usize> = HashMap::new();
@@ -85,7 +85,10 @@ pub(crate) fn divide(job: &Job) -> Vec<Unit> {
     }
     let mut units = Vec::new();
     for Unit { file, hdu, mut targets, .. } in groups {
-        targets.sort_by_key(|&target| (job.targets[target].pixels[1], target));
+        targets.sort_by_key(|&target| {
+            let Target { planes, pixels, .. } = &job.targets[target];
+            (*planes, pixels[1], target)
+        });
         let is_part = targets.len() > UNIT_TARGETS;
         for part in targets.chunks(UNIT_TARGETS) {
             let (number, targets) = (units.len(), part.to_vec());
@@ -101,7 +104,8 @@ pub(crate) fn place(
     template: &Template,
     target: usize,
 ) -> Result<PlacedRegion, EngineError> {
-    let [x, y, width, height] = job.targets[target].pixels;
+    let Target { pixels: [x, y, width, height], planes, .. } = job.targets[target];
+    let planes = &job.planes[planes];
     let shape = &template.layout.shape;
     let overflow = |axis, start, size: i64| {
         template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
@@ -116,8 +120,8 @@ pub(crate) fn place(
         stop[axis] = first.checked_add(length).ok_or_else(|| overflow(axis, first, length))?;
     }
     let others =
-        (0..shape.len().max(2 + job.planes.len())).filter(|axis| !template.plane.contains(axis));
-    for (axis, &(first, last)) in others.zip(&job.planes) {
+        (0..shape.len().max(2 + planes.len())).filter(|axis| !template.plane.contains(axis));
+    for (axis, &(first, last)) in others.zip(planes) {
         // Whatever the mode: planes outside the image are a mistake.
         let length = shape.get(axis).map_or(0, |&length| i64::try_from(length).unwrap_or(i64::MAX));
         if !(0 <= first && first < last && last <= length) {

@@ -42,6 +42,8 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     except ImportError:
         raise OptionError("TIFF needs tifffile; try: pip install 'swathe[geotiff]'") from None
 
+    import numpy as np
+
     data, dims = cutout.data, cutout.dims
     if data.ndim not in (2, 3) or data.dtype.kind not in "iuf" or not data.size:
         raise OutputError(
@@ -49,6 +51,11 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
             f"found {cutout.shape}, {cutout.dtype}: choose with index="
         )
     options: dict[str, Any] = {}
+    bands_axis = -1 if dims[-1] == "band" else 0
+    if data.ndim == 3 and data.shape[bands_axis] == 1:
+        # A single band has no arrangement.
+        data = np.squeeze(data, bands_axis)
+        dims = dims[:-1] if bands_axis else dims[1:]
     if data.ndim == 3:
         options["planarconfig"] = "contig" if dims[-1] == "band" else "separate"
     bands = 1 if data.ndim == 2 else data.shape[-1 if dims[-1] == "band" else 0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from swathe.core.errors import RegionError, SwatheError, TargetsError
+from swathe.core.errors import RegionError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.files.targets.cells import is_missing, text_of
 
@@ -54,9 +54,6 @@ def with_arrays(
         rows: rows of a list, without those of FITS files changed.
         columns: columns of the list, by their names in lower case.
         tree_of: function that returns the arrays of a file, `None` for FITS; it keeps its index.
-
-    Raises:
-        TargetsError: If rows need different ranges: a run of the engine has the same for all.
     """
     from swathe.core.row_table import DictColumn
 
@@ -89,14 +86,7 @@ def with_arrays(
         except RegionError as error:
             faults[row] = ("error", f"{source}, {array.path}: {error}")
     rows = replace(rows, planes=DictColumn.of(planes), hdu=DictColumn.of(hdus))
-    rows = rows.with_status(faults)
-    ranges = rows.planes.take(rows.sound).few().values
-    if len(ranges) > 1:
-        raise TargetsError(
-            f"the targets: expected the same ranges of axes in all rows, found {len(ranges)}; "
-            "divide the list"
-        )
-    return rows
+    return rows.with_status(faults)
 
 
 def _missing(tree: ArrayTree, path: str | None) -> str:

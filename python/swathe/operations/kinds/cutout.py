@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swathe.operations.array_results import SOURCE
 from swathe.operations.operation import ConvertingOperation, ResultFormat
 
 if TYPE_CHECKING:
@@ -42,6 +43,21 @@ class CutOperation(ConvertingOperation):
             pixel_bytes=1,
             is_compressed=True,
             memory_per_pixel=24,
+        ),
+        ResultFormat(
+            "nc",
+            "NetCDF, of arrays",
+            "an array with its coordinates",
+            ".nc",
+            "application/x-netcdf",
+            0.05,
+            5e-3,
+        ),
+        ResultFormat("h5", "HDF5, of arrays", "an array", ".h5", "application/x-hdf5", 0.05, 5e-3),
+        ResultFormat("tif", "TIFF, of arrays", "an array", ".tif", "image/tiff", 0.05, 5e-3),
+        # The suffix is part of the name of each result.
+        ResultFormat(
+            SOURCE, "As the source", "a cutout", "", "application/octet-stream", 0.05, 5e-3
         ),
     )
 

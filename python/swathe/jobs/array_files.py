@@ -1,0 +1,74 @@
+"""Files of arrays of a job: described when it is submitted, after it is known that they may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from swathe import _swathe
+from swathe.core.errors import AccessError, LimitError, OptionError, SwatheError
+from swathe.files.file import arrays_of
+from swathe.operations.array_results import suffix_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.arrays.array_tree import ArrayTree
+
+MOST_ARRAY_FILES = 1000
+"""Maximum number of files of arrays in one list: each is described when the job is submitted."""
+
+
+@dataclass
+class ArrayFiles:
+    """Files of arrays of a list; each is described once it is known that it may be read.
+
+    Attributes:
+        check_source: function that refuses files.
+        is_combined: whether results are made from several images; then arrays are refused.
+        suffixes: suffix of results in the format of their source, by file.
+        unreadable: files that cannot be read.
+    """
+
+    check_source: Callable[[str], None]
+    is_combined: bool
+    suffixes: dict[str, str] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+
+    def tree_of(self, file: str) -> ArrayTree | None:
+        """Return the arrays of a file; `None` for FITS.
+
+        Raises:
+            AccessError: If the file may not be read.
+            LimitError: If there are too many files of arrays.
+            OptionError: If images are combined.
+            SwatheError: If the file cannot be read.
+        """
+        check_file(file, self.check_source)
+        if len(self.suffixes) + len(self.unreadable) >= MOST_ARRAY_FILES:
+            raise LimitError(
+                f"{file}: expected up to {MOST_ARRAY_FILES:,} files of arrays in a job, found more"
+            )
+        try:
+            tree = arrays_of(file)
+        except SwatheError:
+            self.unreadable.add(file)
+            raise
+        if tree is None:
+            return None
+        if self.is_combined:
+            raise OptionError(f"{file}: expected images of FITS to combine, found arrays")
+        self.suffixes[file] = suffix_of(tree.format)
+        return tree
+
+
+def check_file(file: str, check_source: Callable[[str], None]) -> None:
+    """Check that a file may be read.
+
+    Raises:
+        AccessError: If it may not, or if its URL holds a secret: no job stores secrets.
+    """
+    if file:
+        check_source(file)
+    if _swathe.redact_url(file) != file:
+        raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
