@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swathe.arrays.readers import bounds
+from swathe.arrays.readers import limits
 from swathe.core.confined import ConfinedProcess, ProcessLimits
 from swathe.core.errors import FormatError, LimitError, OptionError, SwatheError
 from tests.arrays import test_asdf, test_hdf4, test_tiff
@@ -107,7 +107,7 @@ def test_a_missing_package_names_its_extra(
 
 
 def test_a_bounded_file_reads_no_more_than_there_is() -> None:
-    file = bounds.BoundedFile(io.BytesIO(b"12345"))
+    file = limits.BoundedFile(io.BytesIO(b"12345"))
     assert file.read(1 << 60) == b"12345"
     assert file.part("it", 1, 3) == b"234"
     for offset, length in [(-1, 2), (4, 2), (0, -1), (1 << 70, 1)]:
@@ -120,7 +120,7 @@ def test_a_bounded_file_reads_no_more_than_there_is() -> None:
     assert file.readinto(memoryview(buffer)) == 2
     assert buffer[:2] == b"45"
     with pytest.raises(LimitError):
-        bounds.check_chunk("it", 1 << 40)
+        limits.check_chunk("it", 1 << 40)
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_a_bounded_file_reads_no_more_than_there_is() -> None:
     ],
 )
 def test_chunks_of_what_has_none(shape: tuple[int, ...], size: int, chunk_shape: list[int]) -> None:
-    assert bounds.fill_chunk_shape(shape, size) == chunk_shape
-    assert not bounds.chunk_fault(chunk_shape, size)
+    assert limits.fill_chunk_shape(shape, size) == chunk_shape
+    assert not limits.chunk_fault(chunk_shape, size)

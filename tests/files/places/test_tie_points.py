@@ -215,3 +215,20 @@ def test_places_that_are_no_numbers_stay_unknown(tmp_path: Path) -> None:
     assert unknown[17, 22]
     assert unknown[47, 47]
     assert not unknown[60:, 60:].any()
+
+
+def test_several_tie_points_are_an_error_of_bounds_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        for name in ("lat", "latitude", "lon", "longitude"):
+            file[name] = np.zeros((4, 4))
+            file[name].attrs["units"] = f"degrees_{'north' if 'lat' in name else 'east'}"
+        file["t2"] = np.zeros((20, 20))
+    with pytest.raises(RegionError, match="expected one pair of tie points"):
+        region_of_bounds(opened(path)["/t2"], (0, 0, 1, 1))
+    assert not cut(path, array="t2", box=(1, 2, 3, 4)).coords
+
+
+@pytest.mark.skipif(not DIMMAP.is_file(), reason=f"no data in {DATA}")
+def test_arrays_with_places_of_their_own_have_no_tie_points() -> None:
+    assert not tie_points(opened(DIMMAP)["/Swath1/Data Fields/temperature_l"])

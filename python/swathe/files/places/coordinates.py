@@ -99,12 +99,8 @@ def find(
     Raises:
         RegionError: If two on the same axes are equally sure.
     """
-    grades = [(sureness(each, quantity), each) for each in others if fits(each)]
-    most = max((grade for grade, _ in grades), default=0)
     by_axes: dict[tuple[Any, ...], Array] = {}
-    for grade, each in grades:
-        if not grade or grade < most:
-            continue
+    for each in surest(quantity, others, fits):
         axes = each.dims or each.shape
         other = by_axes.setdefault(axes, each)
         if other.path != each.path:
@@ -113,6 +109,13 @@ def find(
                 f"found {other.path} and {each.path}"
             )
     return list(by_axes.values())
+
+
+def surest(quantity: Quantity, others: list[Array], fits: Callable[[Array], bool]) -> list[Array]:
+    """Return the surest arrays that are this coordinate."""
+    grades = [(sureness(each, quantity), each) for each in others if fits(each)]
+    most = max((grade for grade, _ in grades), default=0)
+    return [each for grade, each in grades if grade and grade == most]
 
 
 def axes_of(coordinate: Array, array: Array) -> tuple[int, ...] | None:

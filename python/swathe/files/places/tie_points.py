@@ -14,7 +14,14 @@ from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from swathe.files.places.coordinates import check_size, find, index_box, scopes_of, values_of
+from swathe.files.places.coordinates import (
+    axes_of,
+    check_size,
+    index_box,
+    scopes_of,
+    surest,
+    values_of,
+)
 from swathe.files.places.dimension_maps import IDENTITY, STRUCTURE, DimensionMap, dimension_maps
 from swathe.files.variable import Variable
 
@@ -172,26 +179,28 @@ class TiePoints:
 
 
 def tie_points(array: Array) -> list[TiePoints]:
-    """Return the tie points of an array, nearest first in the file; several are ambiguous.
+    """Return the tie points of an array; several are ambiguous.
 
     Their axes are related to those of the array by the dimension maps of HDF-EOS. In files
     without any, latitudes and longitudes of 1/5 or 1/10 of the length along two axes are those
-    of blocks of 5 or 10 elements, at their centres.
+    of blocks of 5 or 10 elements, at their centres. An array with a latitude of its own has none.
     """
+    if surest("latitude", array.others, lambda other: bool(axes_of(other, array))):
+        return []
     maps = dimension_maps(array.root_attrs.get(STRUCTURE))
-    axes_of = partial(_axes_by_map, maps=maps) if maps else _axes_by_length
+    axes_by = partial(_axes_by_map, maps=maps) if maps else _axes_by_length
 
     def fits(other: Array) -> bool:
-        return 1 <= other.ndim <= 2 and axes_of(other, array) is not None
+        return 1 <= other.ndim <= 2 and axes_by(other, array) is not None
 
     for others in scopes_of(array):
         pairs = []
-        for latitude in find(array, "latitude", others, fits):
-            axes = axes_of(latitude, array)
+        for latitude in surest("latitude", others, fits):
+            axes = axes_by(latitude, array)
             assert axes is not None
             pairs += [
                 TiePoints(latitude, longitude, axes)
-                for longitude in find(array, "longitude", others, fits)
+                for longitude in surest("longitude", others, fits)
                 if (longitude.dims, longitude.shape) == (latitude.dims, latitude.shape)
             ]
         if pairs:
