@@ -107,3 +107,10 @@ def test_noise_is_no_place() -> None:
         earth_footprint(latitude, longitude, (1, 1))
     with pytest.raises(RegionError, match="found none"):
         earth_footprint(np.full((3, 3), 95.0), np.zeros((3, 3)), (1, 1))
+
+
+def test_line_is_a_strip() -> None:
+    latitude = np.linspace(10, 20, 60).reshape(20, 3)
+    place = earth_footprint(latitude, np.full((20, 3), 50.0), (1, 1))
+    assert covers(place, 15.01, 50.0)
+    assert not covers(place, 15.01, 51.0)

@@ -27,6 +27,7 @@ FILES = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:variable .* has multiple fill values")
 @pytest.mark.parametrize("name", FILES)
 def test_real_places_lie_in_their_outlines(name: str) -> None:
     """Each pixel, as xarray reads it, is in the outline or next to it; other places are not."""

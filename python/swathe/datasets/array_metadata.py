@@ -149,7 +149,7 @@ def _span(attributes: Mapping[str, Any]) -> tuple[float, float] | None:
 def _mjd(value: Any, clock: Any = "") -> float | None:
     """Return the MJD of a text or number; `None` if it is no time."""
     if isinstance(value, int | float | np.integer | np.floating) and not clock:
-        return _checked(float(value))
+        return _within_range(float(value))
     if not isinstance(value, str) or not isinstance(clock, str):
         return None
     text = f"{value.strip()}T{clock.strip()}" if clock else value.strip()
@@ -161,12 +161,12 @@ def _mjd(value: Any, clock: Any = "") -> float | None:
             return None
         text = f"{date(int(year), 1, 1) + timedelta(int(day) - 1)}{rest or ''}"
     try:
-        return _checked((nanoseconds_of(Moment.of(text), CALENDAR) - MJD_0) / DAY)
+        return _within_range((nanoseconds_of(Moment.of(text), CALENDAR) - MJD_0) / DAY)
     except ValueError:
         return None
 
 
-def _checked(mjd: float) -> float | None:
+def _within_range(mjd: float) -> float | None:
     return mjd if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
 
 
@@ -197,7 +197,7 @@ def _axis_times(array: Array) -> tuple[tuple[float, float] | None, bool]:
     ends = []
     for value in (values.min(), values.max()):
         nanoseconds = float(units.reference - MJD_0) + float(value) * units.nanoseconds
-        ends.append(_checked(nanoseconds / DAY))
+        ends.append(_within_range(nanoseconds / DAY))
     if ends[0] is None or ends[1] is None:
         return None, False
     return (ends[0], ends[1]), values.size == 1

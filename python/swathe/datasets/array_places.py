@@ -298,8 +298,8 @@ def _pair(text: str) -> tuple[float, float]:
 def _packed_degrees(ends: tuple[float, float]) -> tuple[float, float]:
     """Return angles of DDDMMMSSS.SS (GCTP) in degrees."""
     angles = []
-    for packed in ends:
-        whole, rest = divmod(abs(packed), 1e6)
+    for angle in ends:
+        whole, rest = divmod(abs(angle), 1e6)
         minutes, seconds = divmod(rest, 1e3)
-        angles.append(math.copysign(whole + minutes / 60 + seconds / 3600, packed))
+        angles.append(math.copysign(whole + minutes / 60 + seconds / 3600, angle))
     return angles[0], angles[1]

@@ -168,6 +168,14 @@ def _octagon(centre: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
     return corners
 
 
+def _strip(ends: NDArray[np.float64], half: float) -> NDArray[np.float64]:
+    """Return the corners of a strip around a line, `half` radians to both sides."""
+    across = np.cross(ends[0], ends[1])
+    across *= half / np.linalg.norm(across)
+    corners = np.stack([ends[0] - across, ends[1] - across, ends[1] + across, ends[0] + across])
+    return corners / length(corners)[:, None]
+
+
 def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | None:
     """Return the corners of a polygon around directions; `None` if none is close enough."""
     places = part[np.isfinite(part[..., 0])]
@@ -184,7 +192,9 @@ def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | No
     while len(polygon) > FEW_CORNERS and tolerance < coarsest:
         tolerance *= 2
         polygon = _simple(edge, tolerance)
-    if not 3 <= len(polygon) <= MOST_CORNERS:
+    if len(polygon) == 2:
+        return _strip(polygon, pixel / 2)
+    if len(polygon) > MOST_CORNERS:
         return None
     some = places[:: max(1, len(places) // PLACES)]
     off = distances(np.broadcast_to(polygon, (len(some), *polygon.shape)), some).max()

@@ -189,11 +189,11 @@ def _earth_area(sky: Any, bounds: Any, place: Any) -> EarthArea | None:
             lon, lat = place
             return EarthArea(Bounds.of((lon, lat, lon, lat)))
         return None if bounds is None else EarthArea(Bounds.of(bounds))
+    except RegionError as error:
+        raise DatasetError(str(error)) from error
     except (TypeError, ValueError) as error:
         text = short_text(place)
         raise DatasetError(f"place: expected (longitude, latitude), found {text}") from error
-    except RegionError as error:
-        raise DatasetError(str(error)) from error
 
 
 def _that_touch(

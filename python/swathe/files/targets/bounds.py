@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import RegionError, SwatheError
+from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.files.targets.cells import is_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.box import Box
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
@@ -20,14 +21,23 @@ BOUNDS = ("west", "south", "east", "north")
 
 
 def boxes_of_bounds(
-    rows: RowTable, columns: Mapping[str, Any]
+    rows: RowTable, columns: Mapping[str, Any], tree_of: Callable[[str], ArrayTree | None] | None
 ) -> tuple[dict[int, Box], dict[int, Fault]]:
     """Return the boxes of rows by their number, and the faults of rows without one.
 
     Args:
         rows: rows with the paths of their arrays.
         columns: columns of the list, among them `BOUNDS`, in degrees.
+        tree_of: function that returns the arrays of a file that may be read, `None` for FITS.
+
+    Raises:
+        TargetsError: If there is no such function: the list is not one of arrays.
     """
+    if tree_of is None:
+        raise TargetsError(
+            f"the targets: expected boxes or positions in the sky, found {', '.join(BOUNDS)}: "
+            "this is for cut_many"
+        )
     boxes: dict[int, Box] = {}
     faults: dict[int, Fault] = {}
     sources, paths = rows.source.list(), rows.hdu.list()
@@ -36,6 +46,10 @@ def boxes_of_bounds(
         if not is_sound:
             continue
         try:
+            if tree_of(sources[row]) is None:
+                raise RegionError(
+                    f"{sources[row]}: expected an array with longitudes and latitudes, found FITS"
+                )
             boxes[row] = box_of(sources[row], paths[row], _bounds(columns, row))
         except SwatheError as error:
             faults[row] = fault_of(error)
@@ -66,8 +80,7 @@ def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> Box:
     from swathe.files.places.regions import region_of_bounds
 
     file = open_any(source)
-    if not isinstance(file, ArrayFile):
-        raise RegionError(f"{source}: expected an array with longitudes and latitudes, found FITS")
+    assert isinstance(file, ArrayFile)
     array = file.array(path)
     what = f"{source}, array {array.path}"
     y, x = plane_axes(array)

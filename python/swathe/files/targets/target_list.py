@@ -122,7 +122,7 @@ def read_targets(
         rows.group = DictColumn.of(groups)
         rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None
     if way == BOUNDS:
-        return _with_boxes(rows, *boxes_of_bounds(rows, columns))
+        return _with_boxes(rows, *boxes_of_bounds(rows, columns, tree_of))
     if way != SKY:
         return _place(rows, way, [columns[name] for name in way])
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
