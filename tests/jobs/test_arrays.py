@@ -117,3 +117,22 @@ def test_arrays_are_not_combined(jobs: Jobs, table: dict[str, Any]) -> None:
     sky |= {"ra": [1.0], "dec": [2.0], "size_deg": [0.1]}
     estimate = jobs.estimate(sky, Options(operation="stack"))
     assert "expected images of FITS to combine, found arrays" in estimate.faults[0][1]
+
+
+@pytest.mark.parametrize(("most", "status"), [(12, "ok"), (11, "error")])
+def test_array_in_the_index_keeps_the_limit_of_a_cutout(
+    catalog: Catalog, tmp_path: Path, most: int, status: str
+) -> None:
+    asdf = pytest.importorskip("asdf")
+    path = tmp_path / "a.asdf"
+    tree = {"small": np.arange(12, dtype="i2").reshape(3, 4)}
+    asdf.AsdfFile(tree).write_to(path, all_array_storage="inline")
+    box = {"x0": [1], "y0": [0], "width": [2], "height": [3]}
+    given = {"file": [str(path)], "array": ["small"], **box}
+    limits = Limits(cutout_bytes=most)
+    with Jobs(catalog, tmp_path / "r", limits=limits) as jobs, running(jobs):
+        job = ended(jobs, jobs.submit(given, Options(), "me"))
+        [row] = jobs.rows(job.id)
+    assert row.status == status
+    if status == "error":
+        assert "expected a region of up to 11 bytes, found 12" in row.reason

@@ -6,7 +6,6 @@ idempotent. A worker still running the old attempt fails and its result is ignor
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import time
@@ -30,7 +29,7 @@ from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
 from swathe.files.file import sky_of
-from swathe.files.formats import FileDigest, digest_of, read_cutout
+from swathe.files.formats import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
@@ -391,7 +390,7 @@ class _BatchRun:
             return
         try:
             if results.file_format.memory_per_pixel:
-                self._check_size(_pixels(cut))
+                self._check_size(count_pixels(cut))
             content = results.converting.convert(read_cutout(cut), path)
         except SwatheError as error:
             self.single.append(_end_row(row, "error", str(error)))
@@ -509,12 +508,6 @@ def _grid_of(row: RowRecord) -> Grid | None:
         return None
     ra, dec, size = row.sky
     return Grid(ra, dec, row.box[2], size / row.box[2])
-
-
-def _pixels(cut: Path) -> int:
-    """Return the number of pixels of the cutout."""
-    native = _swathe.open(str(cut))
-    return math.prod(native.shape(native.find()))
 
 
 def _end_row(row: RowRecord, status: RowStatus, reason: str) -> RowRecord:
