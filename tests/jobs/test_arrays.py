@@ -12,6 +12,7 @@ from astropy.io import fits
 import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import AccessError
+from swathe.files.array_file import ArrayFile
 from swathe.jobs import Jobs
 from swathe.jobs.types import Limits, Options
 from swathe.portal.pictures import preview
@@ -77,11 +78,14 @@ def test_results_are_those_of_cut_many(jobs: Jobs, table: dict[str, Any], tmp_pa
             assert result.media_type == "application/fits"
             continue
         assert result.media_type == "application/x-netcdf"
+        assert isinstance(one, ArrayFile) and isinstance(other, ArrayFile)
         assert set(one) == set(other)
         assert all(np.array_equal(one[name].data, other[name].data) for name in one)
         picture = preview(result, "linear", None, None, 32)
         assert picture.startswith(b"\x89PNG")
-    cut = swathe.open(tmp_path / "0.nc")["lst"]
+    first = swathe.open(tmp_path / "0.nc")
+    assert isinstance(first, ArrayFile)
+    cut = first["lst"]
     assert np.array_equal(cut.data, VALUES[2:3, 6:13, 5:15])
     assert cut.attrs["units"] == "K"
 

@@ -153,6 +153,19 @@ def job_by_command(case: FormatCase, folder: Path, url: str) -> None:
     assert np.array_equal(np.load(folder / "job" / "0.npy"), part)
 
 
+def job_by_page(case: FormatCase, folder: Path, url: str) -> None:
+    table = folder / "targets.csv"
+    Table(case.targets(f"files:{case.path.name}")).write(table, format="ascii.csv")
+    form: dict[str, Any] = {"file": ("targets.csv", table.read_bytes()), "do": (None, "submit")}
+    answer = httpx.post(f"{url}/new", files=form)
+    assert answer.status_code == 303, answer.text
+    with swathe.connect(url) as remote:
+        job = remote.job(answer.headers["Location"].rstrip("/").rpartition("/")[2])
+        assert job.wait(progress=False).counts["ok"] == 1
+        [row] = job.rows()
+    assert row.name == f"0{DEFAULTS[case.file.format]}"
+
+
 def trace_it(case: FormatCase, folder: Path, url: str) -> None:
     run = folder / "run.ulm"
     with swathe.trace.recording(run):
@@ -167,6 +180,7 @@ ACTIONS: dict[str, Callable[[FormatCase, Path, str], None]] = {
     "predict": predict_it,
     "portal job": job_of_it,
     "portal job by command": job_by_command,
+    "portal job by page": job_by_page,
     "trace": trace_it,
 }
 """What is done with each format. Another action, such as of datasets, is one line here."""
