@@ -726,8 +726,9 @@ class Job:
         """Check the arguments.
 
         `planes` are distinct ranges on NAXIS3 and the axes behind it, `planes_index` the number of
-        each target's. `replicas` are stores, by name and predicted seconds of a target if all were read from it;
-        then for each file the number of the store and the name of each copy, first the file itself.
+        each target's. `replicas` are stores, by name and predicted seconds of a target if all were
+        read from it; then for each file the number of the store and the name of each copy, first
+        the file itself.
         """
 
     def start(self, output: Output | None = None) -> Batch:

@@ -123,16 +123,22 @@ def test_rows_of_fits_and_arrays_keep_their_formats(tmp_path: Path) -> None:
     assert again.meta["done_before"] == 2
 
 
-def test_arrays_that_the_engine_does_not_read_are_cut(tmp_path: Path) -> None:
-    path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        file["small"] = np.arange(12, dtype="i2").reshape(3, 4)
+def test_array_in_the_index_is_cut(tmp_path: Path) -> None:
+    asdf = pytest.importorskip("asdf")
+    path = tmp_path / "a.asdf"
+    tree = {"small": np.arange(12, dtype="i2").reshape(3, 4)}
+    asdf.AsdfFile(tree).write_to(path, all_array_storage="inline")
+    file = swathe.open(path)
+    assert isinstance(file, ArrayFile) and not file["small"].is_native
     given = {"file": [str(path)], "array": ["small"], "x0": [1], "y0": [0]}
     given |= {"width": [2], "height": [3]}
     manifest = swathe.cut_many(given, tmp_path / "out", progress=False)
     assert list(manifest["status"]) == ["ok"], manifest["reason"][0]
-    cut = swathe.open(tmp_path / "out" / "0.nc")["small"].data
-    assert np.array_equal(cut, [[1, 2], [5, 6], [9, 10]])
+    assert manifest["reason"][0] == "read from the index"
+    assert manifest["source_version"][0] == file.version
+    result = swathe.open(tmp_path / "out" / "0.nc")
+    assert isinstance(result, ArrayFile)
+    assert np.array_equal(result["small"].data, [[1, 2], [5, 6], [9, 10]])
 
 
 def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from astropy.io import fits
 import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import AccessError
+from swathe.files.array_file import ArrayFile
 from swathe.jobs import Jobs
 from swathe.jobs.types import Limits, Options
 from swathe.portal.pictures import preview
@@ -77,11 +78,14 @@ def test_results_are_those_of_cut_many(jobs: Jobs, table: dict[str, Any], tmp_pa
             assert result.media_type == "application/fits"
             continue
         assert result.media_type == "application/x-netcdf"
+        assert isinstance(one, ArrayFile) and isinstance(other, ArrayFile)
         assert set(one) == set(other)
         assert all(np.array_equal(one[name].data, other[name].data) for name in one)
         picture = preview(result, "linear", None, None, 32)
         assert picture.startswith(b"\x89PNG")
-    cut = swathe.open(tmp_path / "0.nc")["lst"]
+    first = swathe.open(tmp_path / "0.nc")
+    assert isinstance(first, ArrayFile)
+    cut = first["lst"]
     assert np.array_equal(cut.data, VALUES[2:3, 6:13, 5:15])
     assert cut.attrs["units"] == "K"
 
@@ -117,3 +121,22 @@ def test_arrays_are_not_combined(jobs: Jobs, table: dict[str, Any]) -> None:
     sky |= {"ra": [1.0], "dec": [2.0], "size_deg": [0.1]}
     estimate = jobs.estimate(sky, Options(operation="stack"))
     assert "expected images of FITS to combine, found arrays" in estimate.faults[0][1]
+
+
+@pytest.mark.parametrize(("most", "status"), [(12, "ok"), (11, "error")])
+def test_array_in_the_index_keeps_the_limit_of_a_cutout(
+    catalog: Catalog, tmp_path: Path, most: int, status: str
+) -> None:
+    asdf = pytest.importorskip("asdf")
+    path = tmp_path / "a.asdf"
+    tree = {"small": np.arange(12, dtype="i2").reshape(3, 4)}
+    asdf.AsdfFile(tree).write_to(path, all_array_storage="inline")
+    box = {"x0": [1], "y0": [0], "width": [2], "height": [3]}
+    given = {"file": [str(path)], "array": ["small"], **box}
+    limits = Limits(cutout_bytes=most)
+    with Jobs(catalog, tmp_path / "r", limits=limits) as jobs, running(jobs):
+        job = ended(jobs, jobs.submit(given, Options(), "me"))
+        [row] = jobs.rows(job.id)
+    assert row.status == status
+    if status == "error":
+        assert "expected a region of up to 11 bytes, found 12" in row.reason

@@ -10,9 +10,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from astropy.table import Table
+from typer.testing import CliRunner
 
 import swathe
 from swathe.catalog import Catalog
+from swathe.cli.app import app
 from swathe.files.array import Array
 from swathe.files.array_file import ArrayFile
 from swathe.files.array_outputs import DEFAULTS
@@ -135,6 +138,34 @@ def job_of_it(case: FormatCase, folder: Path, url: str) -> None:
     assert page.status_code == 200 and row.name in page.text
 
 
+def job_by_command(case: FormatCase, folder: Path, url: str) -> None:
+    table = folder / "targets.csv"
+    Table(case.targets(f"files:{case.path.name}")).write(table, format="ascii.csv")
+    words = ["job", "submit", "--url", url, "--targets", str(table), "--format", "npy"]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
+    with swathe.connect(url) as remote:
+        job = remote.job(answer.output.strip())
+        assert job.wait(progress=False).counts["ok"] == 1
+        job.fetch(folder / "job", progress=False)
+    x0, y0, width, height = case.box
+    part = case.array[..., y0 : y0 + height, x0 : x0 + width]
+    assert np.array_equal(np.load(folder / "job" / "0.npy"), part)
+
+
+def job_by_page(case: FormatCase, folder: Path, url: str) -> None:
+    table = folder / "targets.csv"
+    Table(case.targets(f"files:{case.path.name}")).write(table, format="ascii.csv")
+    form: dict[str, Any] = {"file": ("targets.csv", table.read_bytes()), "do": (None, "submit")}
+    answer = httpx.post(f"{url}/new", files=form)
+    assert answer.status_code == 303, answer.text
+    with swathe.connect(url) as remote:
+        job = remote.job(answer.headers["Location"].rstrip("/").rpartition("/")[2])
+        assert job.wait(progress=False).counts["ok"] == 1
+        [row] = job.rows()
+    assert row.name == f"0{DEFAULTS[case.file.format]}"
+
+
 def trace_it(case: FormatCase, folder: Path, url: str) -> None:
     run = folder / "run.ulm"
     with swathe.trace.recording(run):
@@ -148,6 +179,8 @@ ACTIONS: dict[str, Callable[[FormatCase, Path, str], None]] = {
     "cut_many": cut_many_of_it,
     "predict": predict_it,
     "portal job": job_of_it,
+    "portal job by command": job_by_command,
+    "portal job by page": job_by_page,
     "trace": trace_it,
 }
 """What is done with each format. Another action, such as of datasets, is one line here."""

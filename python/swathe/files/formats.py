@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +41,12 @@ def read_cutout(path: Path) -> Cutout:
     return Cutout(
         native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
     )
+
+
+def count_pixels(cut: Path) -> int:
+    """Return the number of pixels of a cutout that the engine wrote as FITS."""
+    native = _swathe.open(str(cut))
+    return math.prod(native.shape(native.find()))
 
 
 def convert(cutout: Cutout, name: Path) -> bytes:

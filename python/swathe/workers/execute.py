@@ -6,7 +6,6 @@ idempotent. A worker still running the old attempt fails and its result is ignor
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import time
@@ -30,17 +29,18 @@ from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
 from swathe.files.file import sky_of
-from swathe.files.formats import FileDigest, digest_of, read_cutout
+from swathe.files.formats import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
 from swathe.operations.array_results import SOURCE, ArrayResults, is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
-from swathe.operations.grid import Grid, enlarge_boxes
+from swathe.operations.grid import enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
+from swathe.workers.result_rows import end_row, grid_of
 
 if TYPE_CHECKING:
     from swathe.core.row_record import RowRecord, RowStatus
@@ -215,8 +215,7 @@ class _BatchRun:
         faults = describe_files(rows, self._ends)
         if not faults:
             return rows
-        wrong = np.zeros(len(rows), bool)
-        wrong[list(faults)] = True
+        wrong = np.isin(np.arange(len(rows)), list(faults))
         self._end(rows.take(wrong), list(faults.values()))
         return rows.take(~wrong)
 
@@ -345,7 +344,7 @@ class _BatchRun:
                 row = row._replace(version=self._arrays.version(row), reason=why)
                 self._convert_array(row, None)
             except SwatheError as error:
-                self.single.append(_end_row(row, *fault_of(error)))
+                self.single.append(end_row(row, *fault_of(error)))
             numbers.append(at)
         return numbers
 
@@ -365,8 +364,6 @@ class _BatchRun:
         [place] = places_of(RowTable.of([row]), self.options)
         path = self.aside / f"{row.number}{Path(place).suffix}"
         content = self._arrays.content(row, cut, row.version, path)
-        if cut is not None:
-            cut.unlink()
         path.write_bytes(content)
         self._keep_new(row, path, digest_of(content))
 
@@ -382,7 +379,7 @@ class _BatchRun:
             try:
                 self._convert_array(row, cut)
             except SwatheError as error:
-                self.single.append(_end_row(row, *fault_of(error)))
+                self.single.append(end_row(row, *fault_of(error)))
             finally:
                 cut.unlink(missing_ok=True)
             return
@@ -391,10 +388,10 @@ class _BatchRun:
             return
         try:
             if results.file_format.memory_per_pixel:
-                self._check_size(_pixels(cut))
+                self._check_size(count_pixels(cut))
             content = results.converting.convert(read_cutout(cut), path)
         except SwatheError as error:
-            self.single.append(_end_row(row, "error", str(error)))
+            self.single.append(end_row(row, "error", str(error)))
             return
         finally:
             cut.unlink()
@@ -418,11 +415,11 @@ class _BatchRun:
     def _align(self, row: RowRecord, cut: Path) -> RowRecord:
         """Resample the cutout of a row onto the grid of its combined result."""
         assert row.result is not None and row.sky is not None
-        grid = _grid_of(self.batch.results[row.result])
+        grid = grid_of(self.batch.results[row.result])
         new = self.aside / f"{row.number}.npy"
         status, reason = align_cutout(cut, grid, row.sky, new, self._check_size)
         if status != "ok":
-            return _end_row(row, status, reason)
+            return end_row(row, status, reason)
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
@@ -433,12 +430,12 @@ class _BatchRun:
                 return
             inputs = self.batch.inputs[row.number]
             images = inputs.take(inputs.has("ok"))
-            grid = _grid_of(row)
+            grid = grid_of(row)
             if not len(images) or grid is None:
-                self.single.append(_end_row(row, *without_images(inputs)))
+                self.single.append(end_row(row, *without_images(inputs)))
                 continue
             if (failure_text := self._restore_inputs(images, row)) is not None:
-                self.single.append(_end_row(row, "error", failure_text))
+                self.single.append(end_row(row, "error", failure_text))
                 continue
             new = self.aside / f"{row.number}{self.options.results.suffix}"
             pixels = [input_of(self.folder, number) for number in images.number.tolist()]
@@ -446,7 +443,7 @@ class _BatchRun:
                 if not combine(new, grid, images, pixels, self.options.results, self._ends):
                     return
             except SwatheError as error:
-                self.single.append(_end_row(row, "error", str(error)))
+                self.single.append(end_row(row, "error", str(error)))
                 continue
             self._keep_new(row, new, FileDigest.of(new))
 
@@ -501,22 +498,3 @@ class _BatchRun:
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(indexes) == len(rows) else rows.take(indexes))
-
-
-def _grid_of(row: RowRecord) -> Grid | None:
-    """Return the grid of a combined result; `None` if its size is not known."""
-    if row.box is None or row.sky is None:
-        return None
-    ra, dec, size = row.sky
-    return Grid(ra, dec, row.box[2], size / row.box[2])
-
-
-def _pixels(cut: Path) -> int:
-    """Return the number of pixels of the cutout."""
-    native = _swathe.open(str(cut))
-    return math.prod(native.shape(native.find()))
-
-
-def _end_row(row: RowRecord, status: RowStatus, reason: str) -> RowRecord:
-    text = with_store_names(reason)
-    return row._replace(status=status, reason=text, bytes=0, sha256="")
