@@ -149,17 +149,17 @@ def members_of(file: IO[bytes]) -> Members:
     Raises:
         FormatError: If it is neither, or damaged.
     """
-    bounded = BoundedFile(file)
-    first = bounded.read(len(FOLDER))
-    bounded.seek(0)
+    whole = BoundedFile(file)
+    first = whole.read(len(FOLDER))
+    whole.seek(0)
     if first.startswith(ZIP):
         try:
-            return ZipMembers(bounded, zipfile.ZipFile(bounded))  # type: ignore[arg-type]
+            return ZipMembers(whole, zipfile.ZipFile(whole))  # type: ignore[arg-type]
         except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
             raise FormatError(f"expected a zip file, found: {error}") from error
     if first != FOLDER:
         raise FormatError(f"expected a folder or a zip file, found {first!r}")
-    return _folder_members(bounded)
+    return _folder_members(whole)
 
 
 def _folder_members(file: BoundedFile) -> Members:
