@@ -196,7 +196,7 @@ def measure_zarr(side: int, args: Any) -> Any:
     for chunk in CHUNKS:
         path = str(FOLDER / f"chunks-{chunk}.zarr")
         codec = ZstdCodec(level=3)
-        options = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
+        options: dict[str, Any] = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
         zarr.create_array(path, shape=data.shape, **options)[...] = data
         array = zarr.open_array(path, mode="r")
 

@@ -141,7 +141,7 @@ def test_a_cut_is_a_zarr_that_xarray_reads(
         assert "cut /lst[25:35, 35:45]" in found.attrs["history"]
     assert zarr.open_group(path, mode="r").metadata.consolidated_metadata is not None
     assert not recwarn.list
-    again = swathe.cut(path, array="/lst", box=(0, 0, 10, 10))
+    again: Any = swathe.cut(path, array="/lst", box=(0, 0, 10, 10))
     assert again.data.tobytes() == cutout.data.tobytes()
     assert again.attrs["units"] == "K"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "cut.zarr"]

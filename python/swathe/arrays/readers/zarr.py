@@ -157,7 +157,8 @@ def _nodes(members: Members) -> list[str]:
 
 def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str, Any]) -> None:
     """Add an array; one that cannot be read is refused, and the others are read."""
-    dtype, shape = np.dtype("V0"), ()
+    dtype = np.dtype("V0")
+    shape: tuple[int, ...] = ()
     attributes: dict[str, Any] = {}
     dims: tuple[str, ...] = ()
     try:
