@@ -154,7 +154,7 @@ def members_of(file: IO[bytes]) -> Members:
     whole.seek(0)
     if first.startswith(ZIP):
         try:
-            return ZipMembers(whole, zipfile.ZipFile(whole))  # type: ignore[arg-type]
+            return ZipMembers(whole, zipfile.ZipFile(whole))
         except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
             raise FormatError(f"expected a zip file, found: {error}") from error
     if first != FOLDER:
