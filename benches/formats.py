@@ -1,4 +1,4 @@
-"""Windows of 100 x 100 from HDF5, NetCDF4, GeoTIFF, ASDF and Zarr, beside the library of each format.
+"""Windows of 100 x 100 from HDF5, NetCDF4, GeoTIFF, ASDF and Zarr, beside their libraries.
 
     python benches/formats.py [--only windows --only tiff ...] [--repeats N]
 
@@ -190,12 +190,13 @@ def measure_asdf(side: int, args: Any) -> Any:
 def measure_zarr(side: int, args: Any) -> Any:
     """Windows from chunked Zarr on disk."""
     import zarr
+    from zarr.codecs import ZstdCodec
 
     data, places, results = pixels(side), corners(args.windows, side), {}
     for chunk in CHUNKS:
         path = str(FOLDER / f"chunks-{chunk}.zarr")
-        codec = zarr.codecs.ZstdCodec(level=3)
-        options = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
+        codec = ZstdCodec(level=3)
+        options: dict[str, Any] = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
         zarr.create_array(path, shape=data.shape, **options)[...] = data
         array = zarr.open_array(path, mode="r")
 

@@ -26,6 +26,10 @@ xarray = pytest.importorskip("xarray")
 VALUES = np.arange(40 * 60, dtype="<f4").reshape(40, 60)
 
 
+def open_file(path: str | Path) -> Any:
+    return swathe.open(path)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A Zarr of version 3, with coordinates, whose chunks are 10 x 20; the last is not stored."""
@@ -66,7 +70,7 @@ def test_a_chunk_that_was_missing_is_found(folder: Path) -> None:
 
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_folder_that_changes_while_it_is_open_is_an_error(folder: Path, is_gone: bool) -> None:
-    with swathe.open(folder) as file:
+    with open_file(folder) as file:
         chunk = folder / "lst/c/0/0"
         if is_gone:
             chunk.unlink()
@@ -81,16 +85,16 @@ def test_a_folder_that_changes_while_it_is_open_is_an_error(folder: Path, is_gon
 def test_links_to_folders_are_refused_and_loops_do_not_matter(folder: Path) -> None:
     (folder / "loop").symlink_to(folder)
     with pytest.raises(SourceError, match=r"loop cannot be listed: a link to a folder"):
-        swathe.open(folder)
+        open_file(folder)
     (folder / "loop").unlink()
     (folder / "lst/c/0/1").unlink()
     (folder / "lst/c/0/1").symlink_to(folder / "lst/c/0/0")
-    with swathe.open(folder) as file:
+    with open_file(folder) as file:
         assert file["lst"].read((0, 20), (1, 21))[0, 0] == VALUES[0, 0]
     (folder / "lst/c/0/1").unlink()
     (folder / "lst/c/0/1").symlink_to("1")
     with pytest.raises(SourceError, match="cannot be listed"):
-        swathe.open(folder)
+        open_file(folder)
 
 
 def test_a_link_does_not_lead_out_of_a_named_store(
@@ -101,15 +105,15 @@ def test_a_link_does_not_lead_out_of_a_named_store(
     folder.rename(store / "a.zarr")
     monkeypatch.setenv("SWATHE_CATALOG", str(tmp_path / "catalog.db"))
     swathe.stores.add("disk", str(store))
-    with swathe.open("disk:a.zarr") as file:
+    with open_file("disk:a.zarr") as file:
         assert file["lst"].read((0, 20), (1, 21))[0, 0] == VALUES[0, 20]
     (tmp_path / "secret").write_bytes(bytes(800))
     (store / "a.zarr/lst/c/0/0").unlink()
     (store / "a.zarr/lst/c/0/0").symlink_to(tmp_path / "secret")
     with pytest.raises(SourceError, match="a link that leads out of its store"):
-        swathe.open("disk:a.zarr")
+        open_file("disk:a.zarr")
     with pytest.raises((SourceError, NotFoundError)):
-        swathe.open("disk:../a.zarr")
+        open_file("disk:../a.zarr")
 
 
 @pytest.mark.parametrize("names", [[], ["a.txt"], ["sub/zarr.json"]])
@@ -120,7 +124,7 @@ def test_a_folder_that_is_no_zarr_is_an_error(tmp_path: Path, names: list[str]) 
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("{}")
     with pytest.raises(SwatheError, match=r"/b: (not found: an empty folder|.*at the root, found)"):
-        swathe.open(folder)
+        open_file(folder)
 
 
 def test_a_cut_is_a_zarr_that_xarray_reads(
@@ -137,7 +141,7 @@ def test_a_cut_is_a_zarr_that_xarray_reads(
         assert "cut /lst[25:35, 35:45]" in found.attrs["history"]
     assert zarr.open_group(path, mode="r").metadata.consolidated_metadata is not None
     assert not recwarn.list
-    again = swathe.cut(path, array="/lst", box=(0, 0, 10, 10))
+    again: Any = swathe.cut(path, array="/lst", box=(0, 0, 10, 10))
     assert again.data.tobytes() == cutout.data.tobytes()
     assert again.attrs["units"] == "K"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "cut.zarr"]

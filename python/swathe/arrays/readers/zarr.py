@@ -108,9 +108,9 @@ class _Catalog:
         self._all_2: dict[str, Any] = {}
         if "zarr.json" in members:
             self._root = members.json("zarr.json")
-            consolidated = self._root.get("consolidated_metadata")
-            if isinstance(consolidated, dict):
-                self._all = _object(consolidated, "metadata")
+            inner = self._root.get("consolidated_metadata")
+            if isinstance(inner, dict):
+                self._all = _object(inner, "metadata")
         elif ".zmetadata" in members:
             self._all_2 = _object(members.json(".zmetadata"), "metadata")
 
@@ -157,7 +157,8 @@ def _nodes(members: Members) -> list[str]:
 
 def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str, Any]) -> None:
     """Add an array; one that cannot be read is refused, and the others are read."""
-    dtype, shape = np.dtype("V0"), ()
+    dtype = np.dtype("V0")
+    shape: tuple[int, ...] = ()
     attributes: dict[str, Any] = {}
     dims: tuple[str, ...] = ()
     try:
@@ -242,14 +243,14 @@ def _meta_3(node: dict[str, Any], shape: tuple[int, ...]) -> ArrayMeta:
 
 def _chunks(members: Members, path: str, meta: ArrayMeta) -> Iterator[tuple[int, int, int]]:
     """Iterate over number, offset and length of the chunks that are stored."""
-    for number, _, name in _stored(members, path, meta):
+    for number, _, name in _members_of_grid(members, path, meta):
         member = members[name]
         if member.why or not member.length:
             raise FormatError(f"{name}: {member.why or 'expected a chunk, found no bytes'}")
         yield number, member.offset, member.length
 
 
-def _stored(
+def _members_of_grid(
     members: Members, path: str, meta: ArrayMeta
 ) -> Iterator[tuple[int, tuple[int, ...], str]]:
     """Iterate over number, place in the grid and name of what is stored."""
@@ -289,19 +290,19 @@ def _inner(
         raise FormatError(
             f"index of a shard: expected at most {MOST_INDEX_BYTES} bytes, found more"
         )
-    for _, place, name in _stored(members, path, meta):
+    for _, place, name in _members_of_grid(members, path, meta):
         member = members[name]
         start = 0 if shard.is_index_first else member.length - length
         table = members.part(name, start, length)
         rows = np.frombuffer(table, "<u8", 2 * count).reshape(-1, 2)
-        stored = np.flatnonzero((rows != MISSING).any(axis=1))
-        offsets, lengths = rows[stored].T
+        present = np.flatnonzero((rows != MISSING).any(axis=1))
+        offsets, lengths = rows[present].T
         if ((offsets > member.length) | (lengths > member.length - offsets) | (lengths == 0)).any():
             raise FormatError(f"{name}: expected chunks in its {member.length} bytes, found others")
         corners = np.array(place, "i8") * per_shard
-        inner = np.stack(np.unravel_index(stored, per_shard or (1,)), 1)[:, : len(grid)]
-        numbers = np.zeros(len(stored), "i8")
-        is_within = np.ones(len(stored), bool)
+        inner = np.stack(np.unravel_index(present, per_shard or (1,)), 1)[:, : len(grid)]
+        numbers = np.zeros(len(present), "i8")
+        is_within = np.ones(len(present), bool)
         for axis, side in enumerate(grid):
             at = corners[axis] + inner[:, axis]
             numbers = numbers * side + at

@@ -77,7 +77,7 @@ def codecs_3(codecs: Any, axes: int, element_bytes: int) -> Codecs:
     Raises:
         FormatError: If one of them is not decoded; the error names it.
     """
-    steps = [_named(each) for each in _list(codecs)]
+    steps = [_name_of(each) for each in _list(codecs)]
     filters: list[dict[str, Any]] = []
     order, shard = "", None
     for name, options in steps:
@@ -111,7 +111,7 @@ def _shard(options: dict[str, Any], axes: int) -> Shard:
     ):
         raise FormatError(f"sharding_indexed: expected {axes} sides, found {str(chunk_shape)[:60]}")
     location = options.get("index_location", "end")
-    names = [_named(each) for each in _list(options.get("index_codecs"))]
+    names = [_name_of(each) for each in _list(options.get("index_codecs"))]
     is_plain = bool(names) and names[0] == ("bytes", {"endian": "little"})
     if location not in ("start", "end") or not is_plain or names[1:] not in ([], [("crc32c", {})]):
         raise FormatError(
@@ -155,7 +155,7 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _named(value: Any) -> tuple[str, dict[str, Any]]:
+def _name_of(value: Any) -> tuple[str, dict[str, Any]]:
     """Return name and configuration of an extension of version 3."""
     if isinstance(value, str):
         return value, {}

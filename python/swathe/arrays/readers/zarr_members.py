@@ -56,7 +56,7 @@ class Members:
         names: names in ascending order.
     """
 
-    def __init__(self, file: IO[bytes], members: dict[str, Member]) -> None:
+    def __init__(self, file: BoundedFile, members: dict[str, Member]) -> None:
         """Take the file that holds them."""
         self._file = file
         self._members = members
@@ -114,7 +114,7 @@ class Members:
 class ZipMembers(Members):
     """The members of a zip file; those with metadata may be compressed."""
 
-    def __init__(self, file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    def __init__(self, file: BoundedFile, archive: zipfile.ZipFile) -> None:
         """Read the positions of all members.
 
         Raises:
@@ -149,17 +149,17 @@ def members_of(file: IO[bytes]) -> Members:
     Raises:
         FormatError: If it is neither, or damaged.
     """
-    bounded = BoundedFile(file)
-    first = bounded.read(len(FOLDER))
-    bounded.seek(0)
+    whole = BoundedFile(file)
+    first = whole.read(len(FOLDER))
+    whole.seek(0)
     if first.startswith(ZIP):
         try:
-            return ZipMembers(bounded, zipfile.ZipFile(bounded))  # type: ignore[arg-type]
+            return ZipMembers(whole, zipfile.ZipFile(whole))
         except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
             raise FormatError(f"expected a zip file, found: {error}") from error
     if first != FOLDER:
         raise FormatError(f"expected a folder or a zip file, found {first!r}")
-    return _folder_members(bounded)
+    return _folder_members(whole)
 
 
 def _folder_members(file: BoundedFile) -> Members:
@@ -175,7 +175,7 @@ def _folder_members(file: BoundedFile) -> Members:
     return Members(file, members)
 
 
-def _zip_member(file: IO[bytes], info: zipfile.ZipInfo, end: int) -> Member:
+def _zip_member(file: BoundedFile, info: zipfile.ZipInfo, end: int) -> Member:
     """Return where a file of a zip file lies; `end`: where the next one begins, or 0."""
     length = info.compress_size
     if info.flag_bits & IS_ENCRYPTED or info.compress_type != zipfile.ZIP_STORED:
@@ -192,7 +192,7 @@ def _zip_member(file: IO[bytes], info: zipfile.ZipInfo, end: int) -> Member:
     return Member(start, length)
 
 
-def _exactly(file: IO[bytes], length: int, what: str) -> bytes:
+def _exactly(file: BoundedFile, length: int, what: str) -> bytes:
     content = file.read(length)
     if len(content) != length:
         raise FormatError(f"{what}: expected {length} bytes, found {len(content)}")
