@@ -1,10 +1,10 @@
 //! One of the places that a striped store keeps its parts in.
 
+use crate::health::Health;
 use crate::liveness::{Living, while_alive};
 use crate::names::{FileKind, kind_of};
 use crate::record::Header;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,31 +46,6 @@ pub(crate) struct Server {
     health: Arc<Mutex<Health>>,
     /// Whether its folder may be made: no server of the store has an object yet.
     is_new: AtomicBool,
-}
-
-/// Whether a server failed.
-#[derive(Debug, Default)]
-struct Health {
-    failed_at: Option<Instant>,
-    /// Whether all that is known is that a reader did not wait for it.
-    is_late: bool,
-    /// Whether it said nothing for seconds.
-    is_hanging: bool,
-    /// Whether it is being asked again.
-    is_asked: bool,
-    /// A file that it was asked for.
-    path: String,
-    /// When its folder was there.
-    folder_seen_at: Option<Instant>,
-}
-
-impl Health {
-    /// That of a server, by its name and URL: one per process.
-    fn of(key: &str) -> Arc<Mutex<Health>> {
-        static ALL: Mutex<BTreeMap<String, Arc<Mutex<Health>>>> = Mutex::new(BTreeMap::new());
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(key.to_string()).or_default().clone()
-    }
 }
 
 impl Server {
