@@ -18,6 +18,8 @@ pub(crate) struct Grace {
     pub(crate) least: Duration,
     /// If all of them failed when they were last asked, at least so long.
     pub(crate) least_after_failure: Duration,
+    /// How long they are waited for where they are needed.
+    pub(crate) most: Duration,
     /// Whether their work ends then; else it goes on, and its answer is not heard.
     pub(crate) ends: bool,
 }
@@ -84,7 +86,7 @@ impl<T: Send + 'static> Question<T> {
     /// the other: that takes less than a thread.
     pub(crate) fn ask(&mut self, servers: &[(usize, Arc<Server>)]) {
         for (number, server) in servers {
-            self.servers.push((*number, server.clone(), server.has_failed()));
+            self.servers.push((*number, server.clone(), server.is_known_to_fail()));
         }
         self.late += servers.len();
         let outer = Interrupt::current();
@@ -137,7 +139,7 @@ impl<T: Send + 'static> Question<T> {
     /// had failed before.
     pub(crate) fn wait(&mut self, grace: Grace, standing: impl Fn(&[Option<T>]) -> Standing) {
         let began = Instant::now();
-        let mut limit = None;
+        let (most, mut limit) = (began + grace.most, None);
         while self.late > 0 {
             let standing = standing(&self.answers);
             if limit.is_none() && standing == Standing::Hopeless {
@@ -148,9 +150,14 @@ impl<T: Send + 'static> Question<T> {
                 let least = if are_all_failures { grace.least_after_failure } else { grace.least };
                 limit = Some(Instant::now() + least.max(PATIENCE * began.elapsed()));
             }
-            if !self.take_until(limit) {
-                self.late_servers().for_each(|(server, _)| server.note_late());
-                if grace.ends {
+            if !self.take_until(Some(limit.unwrap_or(most))) {
+                // A reader is quick to leave one out, which need not hang.
+                let is_hanging = grace.ends || limit.is_none();
+                self.late_servers().for_each(|(server, _)| match is_hanging {
+                    true => server.note_hang(),
+                    false => server.note_late(),
+                });
+                if is_hanging {
                     self.inner.set();
                 }
                 break;
@@ -191,6 +198,14 @@ pub(crate) fn ask_all<T: Send + 'static>(
     answers.map(|answer| answer.expect("no thread that asks a server panics")).collect()
 }
 
+/// The servers, with their numbers, that do not hang, as far as is known, if they are at least so
+/// many; else all. Those that hang are asked again after a pause, beside the work.
+pub(crate) fn present(servers: &[Arc<Server>], minimum: usize) -> Vec<(usize, Arc<Server>)> {
+    let all = with_numbers(servers);
+    let present: Vec<_> = all.iter().filter(|(_, server)| !server.is_away()).cloned().collect();
+    if present.len() >= minimum { present } else { all }
+}
+
 /// Servers with their numbers.
 pub(crate) fn with_numbers(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)> {
     servers.iter().cloned().enumerate().collect()
@@ -199,6 +214,29 @@ pub(crate) fn with_numbers(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::TestStripe;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn servers_that_are_needed_are_waited_for_up_to_a_limit_then_left_out() {
+        let stripe = TestStripe::new(3, 1, true);
+        let servers = &stripe.store.servers;
+        for number in [0, 2] {
+            stripe.behaviours[number].is_hanging.store(true, Ordering::Relaxed);
+        }
+        let limit = Duration::from_millis(50);
+        let grace = Grace { least: limit, least_after_failure: limit, most: limit, ends: false };
+        let work = |_, server: &Server| drop(server.open("a"));
+        let standing = |answers: &[Option<()>]| {
+            Standing::of(answers.iter().flatten().count(), 0, 2, answers.len())
+        };
+        let answers = ask_enough(&with_numbers(servers), 3, grace, standing, work);
+        assert_eq!(answers, [None, Some(()), None]);
+        let numbers = |minimum| -> Vec<usize> {
+            present(servers, minimum).into_iter().map(|(number, _)| number).collect()
+        };
+        assert_eq!((numbers(1), numbers(2)), (vec![1], vec![0, 1, 2]));
+    }
 
     #[test]
     fn failures_can_be_too_many() {

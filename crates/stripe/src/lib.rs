@@ -9,6 +9,7 @@
 mod answers;
 mod ask;
 mod combined_costs;
+mod health;
 mod hedge;
 mod layout;
 mod leftovers;

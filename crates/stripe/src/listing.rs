@@ -3,7 +3,7 @@
 //! The names of parts have the sizes of their objects. So records are read only of objects that
 //! servers disagree about.
 
-use crate::answers::{Grace, Standing, ask_enough, with_numbers};
+use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::names::{FileKind, kind_of};
 use crate::record::{Generation, is_odd};
 use crate::records::{Records, majority, too_few_servers};
@@ -21,6 +21,8 @@ const MOST_NAME_BYTES: usize = 256 << 20;
 const GRACE: Grace = Grace {
     least: Duration::from_secs(5),
     least_after_failure: Duration::from_secs(1),
+    // A long listing is no failure; one that hangs is noticed.
+    most: Duration::from_secs(24 * 3600),
     ends: true,
 };
 
@@ -68,7 +70,7 @@ impl ListedObjects {
             let bad = results.iter().flatten().filter(|result| result.is_err()).count();
             Standing::of(good, bad, majority(count), count)
         };
-        let results = ask_enough(&with_numbers(servers), count, GRACE, standing, work);
+        let results = ask_enough(&present(servers, majority(count)), count, GRACE, standing, work);
         let mut absences = Vec::new();
         for (server, result) in servers.iter().zip(results) {
             match result {

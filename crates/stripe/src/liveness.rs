@@ -89,6 +89,16 @@ mod tests {
     use crate::testing::{TestStripe, bytes_of};
     use crate::upkeep::Upkeep;
     use std::sync::atomic::Ordering;
+    use std::time::{Duration, Instant};
+
+    /// Wait until a server is asked again.
+    fn wait_for(stripe: &TestStripe, server: usize) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while stripe.store.servers[server].is_silent() {
+            assert!(Instant::now() < until, "it is asked again after a pause");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 
     #[test]
     fn a_server_that_hangs_is_left_out_of_a_write() {
@@ -99,12 +109,65 @@ mod tests {
         stripe.put("a", &bytes, true).expect("written without it");
         assert_eq!(stripe.get("a").expect("read"), bytes);
         stripe.behaviours[1].is_hanging.store(false, Ordering::Relaxed);
+        wait_for(&stripe, 1);
         let upkeep = Upkeep(stripe.store.clone());
         let url = TestStripe::url("a");
         let check = upkeep.check(&url, false).expect("checked");
         assert_eq!(check.parts[1].state, PieceState::Missing);
         let repair = upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
         assert_eq!(repair.rebuilt_parts, ["s1:"]);
+    }
+
+    #[test]
+    fn a_server_that_hangs_is_asked_once_for_many_objects() {
+        let stripe = TestStripe::new(4, 1, true);
+        stripe.put("a", &bytes_of(5000, 1), false).expect("written");
+        let hanging = &stripe.behaviours[1];
+        hanging.is_hanging.store(true, Ordering::Relaxed);
+        stripe.put("b", &bytes_of(5000, 2), false).expect("written without it");
+        hanging.questions.store(0, Ordering::Relaxed);
+        for number in 0..10 {
+            let (path, bytes) = (format!("c{number}"), bytes_of(5000, number));
+            stripe.put(&path, &bytes, false).expect("written without it");
+            assert_eq!(stripe.get(&path).expect("read"), bytes);
+            stripe.remove(&path).expect("removed without it");
+        }
+        // Beside the work, after a pause.
+        assert!(hanging.questions.load(Ordering::Relaxed) <= 1);
+        hanging.is_hanging.store(false, Ordering::Relaxed);
+        wait_for(&stripe, 1);
+        stripe.put("d", &bytes_of(5000, 3), false).expect("written");
+        let check = Upkeep(stripe.store.clone()).check(&TestStripe::url("d"), false);
+        let parts = check.expect("checked").parts;
+        assert!(parts.iter().all(|part| part.state == PieceState::Whole), "{parts:?}");
+    }
+
+    #[test]
+    fn a_server_that_answers_but_no_writer_is_left_out() {
+        let mut stripe = TestStripe::new(4, 1, true);
+        stripe.store.late = Duration::from_millis(100);
+        stripe.behaviours[2].is_deaf.store(true, Ordering::Relaxed);
+        let bytes = bytes_of(20_000, 1);
+        stripe.put("a", &bytes, false).expect("written without it");
+        assert_eq!(stripe.get("a").expect("read"), bytes);
+        let notes = stripe.open("a").expect("open").take_notes();
+        assert!(notes.iter().any(|note| note.contains("without its part on s2:")), "{notes:?}");
+        assert!(stripe.files(2, true).is_empty() && stripe.files(2, false).is_empty());
+    }
+
+    #[test]
+    fn more_servers_that_hang_than_parity_are_named() {
+        let stripe = TestStripe::new(4, 1, true);
+        let bytes = bytes_of(100_000, 1);
+        stripe.put("a", &bytes, false).expect("written");
+        let source = stripe.open("a").expect("open");
+        for number in [1, 2] {
+            stripe.behaviours[number].is_hanging.store(true, Ordering::Relaxed);
+        }
+        let mut buffer = vec![0; bytes.len()];
+        let error = source.read_exact_at(0, &mut buffer).expect_err("two of four").to_string();
+        assert!(error.contains("expected bytes of any 3 of its 4 parts"), "{error}");
+        assert!(error.contains("on s1:: ") && error.contains("on s2:: "), "{error}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Part {
     }
 
     /// The server that has it, once it was opened; before that those it may be on.
-    fn places(&self) -> Vec<Arc<Server>> {
+    pub(crate) fn places(&self) -> Vec<Arc<Server>> {
         match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => vec![server.clone()],
             None => self.servers.clone(),

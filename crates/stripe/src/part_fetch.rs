@@ -64,6 +64,8 @@ pub(crate) struct PartFetch {
     predicted_s: f64,
     latency_s: f64,
     interrupt: Interrupt,
+    /// Pieces that had come when that was last looked at, and since when there are no more.
+    last: (usize, Instant),
 }
 
 /// What is to be read of a part, ascending, on how many streams at most.
@@ -96,6 +98,7 @@ impl PartFetch {
             predicted_s: OPENING_S,
             latency_s: 0.0,
             interrupt: interrupt.clone(),
+            last: (0, Instant::now()),
         };
         let bytes: u64 = what.asks.iter().map(|ask| ask.in_part.end - ask.in_part.start).sum();
         let (object, sender) = (object.clone(), sender.clone());
@@ -181,6 +184,19 @@ impl PartFetch {
     pub(crate) fn timeout_at(&self) -> Instant {
         let seconds = TIMEOUT * self.predicted_s;
         self.began + TIMEOUT_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
+    }
+
+    /// Whether nothing came for some time; once in that time.
+    pub(crate) fn is_silent(&mut self, now: Instant, time: Duration) -> bool {
+        let count = lock(&self.pieces).len();
+        if !self.is_running || count > self.last.0 {
+            self.last = (count, now);
+        }
+        let is_silent = now.saturating_duration_since(self.last.1) >= time;
+        if is_silent {
+            self.last.1 = now;
+        }
+        is_silent
     }
 
     /// Wait for it no longer.

@@ -4,20 +4,29 @@ use crate::liveness::while_alive;
 use crate::read_events::in_part;
 use crate::server::Server;
 use bytes::{Bytes, BytesMut};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use swathe_store::{MOST_PARTS, ObjectWriter, PART_BYTES};
 use swathe_store_api::{Failure, Interrupt, Room, StoreError, Version};
 use swathe_trace::Scope;
 
 /// Blocks that wait to be written.
 const QUEUE: usize = 2;
+/// How long the end of a part is waited for at a time.
+const STEP: Duration = Duration::from_millis(100);
 
 /// A part that is being written.
 pub(crate) struct PartWriter {
     sender: Option<SyncSender<Bytes>>,
     thread: Option<JoinHandle<Result<Version, Failure>>>,
+    /// Why it is not begun.
+    absence: Option<StoreError>,
+    interrupt: Interrupt,
+    server: Option<Arc<Server>>,
+    /// Whether it was written; once it ended.
+    end: Arc<(Mutex<Option<bool>>, Condvar)>,
 }
 
 impl PartWriter {
@@ -30,16 +39,57 @@ impl PartWriter {
         room: Option<Box<dyn Room>>,
     ) -> Result<PartWriter, StoreError> {
         let (sender, receiver) = sync_channel(QUEUE);
-        let (scope, interrupt) = (Scope::current(), Interrupt::current());
+        let (scope, interrupt) = (Scope::current(), Interrupt::current().child());
         let url = path.clone();
+        let end = Arc::<(Mutex<Option<bool>>, Condvar)>::default();
+        let (inner, place) = (interrupt.clone(), server.clone());
+        let last = End(end.clone());
         let work = move || {
             scope.enter();
-            interrupt.enter();
-            in_part(part, || write(&server, &path, size, room, &receiver))
+            inner.enter();
+            let result = in_part(part, || write(&server, &path, size, room, &receiver));
+            last.tell(result.is_ok());
+            result
         };
         let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(work);
         let thread = thread.map_err(|source| StoreError::Io { url, source })?;
-        Ok(PartWriter { sender: Some(sender), thread: Some(thread) })
+        let (sender, thread, server) = (Some(sender), Some(thread), Some(place));
+        Ok(PartWriter { sender, thread, absence: None, interrupt, server, end })
+    }
+
+    /// A part that is not written, and why.
+    pub(crate) fn absent(why: StoreError) -> PartWriter {
+        let end = Arc::new((Mutex::new(Some(false)), Condvar::new()));
+        let (interrupt, absence) = (Interrupt::default(), Some(why));
+        PartWriter { sender: None, thread: None, absence, interrupt, server: None, end }
+    }
+
+    fn state(&self) -> Option<bool> {
+        *self.end.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing more is done for it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state().is_some()
+    }
+
+    /// Whether all of it is written and checked.
+    pub(crate) fn is_written(&self) -> bool {
+        self.state() == Some(true)
+    }
+
+    /// Wait until it has ended, but not long.
+    pub(crate) fn wait_a_moment(&self) {
+        let state = self.end.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.end.1.wait_timeout_while(state, STEP, |state| state.is_none()));
+    }
+
+    /// End it, as its server is too late.
+    pub(crate) fn interrupt(&self) {
+        if let (false, Some(server)) = (self.has_ended(), &self.server) {
+            server.note_hang();
+            self.interrupt.set();
+        }
     }
 
     /// Write the next block; `false` if the part failed.
@@ -65,8 +115,37 @@ impl PartWriter {
     /// Wait until all of it is written and checked; the version that its server gave it.
     pub(crate) fn finish(mut self) -> Result<Version, Failure> {
         self.end();
+        if let Some(why) = self.absence.take() {
+            return Err(why.into());
+        }
         let thread = self.thread.take().expect("a part is finished once");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let is_left_out = self.interrupt.is_set() && !Interrupt::current().is_set();
+        match (result, &self.server) {
+            (Err(Failure { error: StoreError::Interrupted { .. }, .. }), Some(server))
+                if is_left_out =>
+            {
+                Err(server.absence().into())
+            }
+            (result, _) => result,
+        }
+    }
+}
+
+/// Tells that a part has ended, also where its thread panics.
+struct End(Arc<(Mutex<Option<bool>>, Condvar)>);
+
+impl End {
+    fn tell(&self, is_written: bool) {
+        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.get_or_insert(is_written);
+        self.0.1.notify_all();
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.tell(false);
     }
 }
 
@@ -117,9 +196,10 @@ fn write(
 
 /// Do work on a server while it is alive, and remember if it failed.
 fn alive<T>(server: &Server, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let began = Instant::now();
     let result = while_alive(server, |_| work()).map_err(Failure::from).flatten();
     if let Err(Failure { error: StoreError::Network { .. }, .. }) = &result {
-        server.note_failure();
+        server.note_failure_after(began.elapsed());
     }
     result
 }

@@ -3,7 +3,7 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, Question, Standing, ask_enough, with_numbers};
+use crate::answers::{Grace, Question, Standing, ask_enough, present, with_numbers};
 use crate::layout::Layout;
 use crate::liveness::while_alive;
 use crate::names::record_path;
@@ -23,7 +23,10 @@ const ENTRY_BYTES: u64 = 160;
 const GROUPS_AT_ONCE: u64 = 16;
 /// A reader does not wait for a late server.
 const READ_GRACE: Duration = Duration::from_millis(50);
-const READ: Grace = Grace { least: READ_GRACE, least_after_failure: READ_GRACE, ends: false };
+const READ: Grace =
+    Grace { least: READ_GRACE, least_after_failure: READ_GRACE, most: LONGEST, ends: false };
+/// No server is waited for longer, also where it is needed.
+const LONGEST: Duration = Duration::from_secs(20);
 /// A server is late by its costs after this multiple of them.
 const LATE: f64 = 3.0;
 /// No server is waited for longer before others are asked.
@@ -34,6 +37,7 @@ const SLOW: f64 = 2.0;
 const ALL: Grace = Grace {
     least: Duration::from_secs(5),
     least_after_failure: Duration::from_millis(500),
+    most: LONGEST,
     ends: true,
 };
 
@@ -255,8 +259,8 @@ fn late_after(servers: &[(usize, Arc<Server>)]) -> Duration {
 impl Records {
     /// Ask servers for the record of an object: all with `all`, else as many as are needed to know
     /// its version, without waiting for a late one; the others are asked only if these do not agree.
-    /// With `all`, one that says nothing for seconds is left out, if a majority of the others can say
-    /// what they have.
+    /// With `all`, one that says nothing for seconds, or failed a moment ago, is left out, if a
+    /// majority of the others can say what they have.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let (count, object) = (servers.len(), path.to_string());
         let spare = majority(count) - 1;
@@ -271,7 +275,8 @@ impl Records {
                 let answer = while_alive(server, |_| read_record(server, &object, least));
                 answer.unwrap_or_else(Answer::Failed)
             };
-            let answers = ask_enough(&with_numbers(servers), count, ALL, standing, work);
+            let answers =
+                ask_enough(&present(servers, majority(count)), count, ALL, standing, work);
             return Records { answers };
         }
         let (silent, others): (Vec<_>, Vec<_>) =
@@ -408,16 +413,6 @@ pub(crate) fn too_few_servers(
         failures.join("; ")
     );
     StoreError::Network { url: url.to_string(), why }
-}
-
-/// The servers whose result is an error, each with the error.
-pub(crate) fn failures_of<T>(
-    servers: &[Arc<Server>],
-    results: &[Result<T, StoreError>],
-) -> Vec<String> {
-    let each = servers.iter().zip(results);
-    each.filter_map(|(server, result)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
-        .collect()
 }
 
 /// More than half.

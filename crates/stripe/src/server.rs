@@ -1,10 +1,10 @@
 //! One of the places that a striped store keeps its parts in.
 
+use crate::health::Health;
 use crate::liveness::{Living, while_alive};
 use crate::names::{FileKind, kind_of};
 use crate::record::Header;
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(8);
 const FAILED_ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// How long one that failed before may take to answer while it is written to.
 const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
+/// A server that fails after this time hangs.
+const HANG: Duration = Duration::from_secs(2);
 /// For how long a folder of a server is there once it was seen.
 const FOLDER_MEMORY: Duration = Duration::from_secs(5);
 /// What the error of a server begins with that said nothing in time.
@@ -44,29 +46,6 @@ pub(crate) struct Server {
     health: Arc<Mutex<Health>>,
     /// Whether its folder may be made: no server of the store has an object yet.
     is_new: AtomicBool,
-}
-
-/// Whether a server failed.
-#[derive(Debug, Default)]
-struct Health {
-    failed_at: Option<Instant>,
-    /// Whether all that is known is that a reader did not wait for it.
-    is_late: bool,
-    /// Whether it is being asked again.
-    is_asked: bool,
-    /// A file that it was asked for.
-    path: String,
-    /// When its folder was there.
-    folder_seen_at: Option<Instant>,
-}
-
-impl Health {
-    /// That of a server, by its name and URL: one per process.
-    fn of(key: &str) -> Arc<Mutex<Health>> {
-        static ALL: Mutex<BTreeMap<String, Arc<Mutex<Health>>>> = Mutex::new(BTreeMap::new());
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(key.to_string()).or_default().clone()
-    }
 }
 
 impl Server {
@@ -236,16 +215,19 @@ impl Server {
     /// Write a record, in place of the one there is. What is read back may be the record of another
     /// writer: that is left to the caller, and nothing is removed.
     pub(crate) fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
-        let mut attempt = 0;
+        let (mut attempt, began) = (0, Instant::now());
         loop {
             attempt += 1;
             let result = while_alive(self, |_| self.put_once(path, bytes));
             match result.map_err(Failure::from).flatten() {
                 Err(Failure { error, retry })
-                    if attempt == ATTEMPTS || retry == Retry::Never && !is_busy(&error) =>
+                    if attempt == ATTEMPTS
+                        || began.elapsed() > HANG
+                            && matches!(error, StoreError::Network { .. })
+                        || retry == Retry::Never && !is_busy(&error) =>
                 {
                     if matches!(error, StoreError::Network { .. }) {
-                        self.note_failure();
+                        self.note_failure_after(began.elapsed());
                     }
                     return Err(error);
                 }
@@ -409,7 +391,7 @@ impl Server {
         if failed_at.elapsed() > PAUSE && !health.is_asked {
             let (server, path) = (self.clone(), health.path.clone());
             let again = std::thread::Builder::new().name("swathe-server".into()).spawn(move || {
-                drop(catch_unwind(AssertUnwindSafe(|| server.open(&path))));
+                drop(catch_unwind(AssertUnwindSafe(|| server.ask_again(&path))));
                 server.lock().is_asked = false;
             });
             health.is_asked = again.is_ok();
@@ -417,9 +399,43 @@ impl Server {
         true
     }
 
-    /// Whether it failed when it was last asked.
+    fn ask_again(&self, path: &str) {
+        let open = || self.at(path, |name| self.store.open(name));
+        let result = self.within(ANSWER_LIMIT, |_| open());
+        self.learn(path, &result);
+    }
+
+    /// Whether it said nothing for seconds, and did not answer since; as [`Server::is_silent`]. To ask
+    /// one that refuses costs no time.
+    pub(crate) fn is_away(self: &Arc<Server>) -> bool {
+        self.is_watched() && self.is_silent() && self.lock().is_hanging
+    }
+
+    /// Remember that it said nothing for seconds.
+    pub(crate) fn note_hang(&self) {
+        self.note_failure();
+        self.lock().is_hanging = true;
+    }
+
+    /// Remember that it failed after some time.
+    pub(crate) fn note_failure_after(&self, time: Duration) {
+        if time < HANG { self.note_failure() } else { self.note_hang() }
+    }
+
+    /// Whether it failed when it was last asked, or was late.
     pub(crate) fn has_failed(&self) -> bool {
         self.lock().failed_at.is_some()
+    }
+
+    /// Whether it failed when it was last asked.
+    pub(crate) fn is_known_to_fail(&self) -> bool {
+        let health = self.lock();
+        health.failed_at.is_some() && !health.is_late
+    }
+
+    /// The error that it failed a moment ago, and is not asked now.
+    pub(crate) fn absence(&self) -> StoreError {
+        StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
     }
 
     /// Remember that it failed.
@@ -438,12 +454,15 @@ impl Server {
     fn learn<T>(&self, path: &str, result: &Result<T, StoreError>) {
         let mut health = self.lock();
         match result {
-            Err(StoreError::Network { .. }) => {
+            Err(StoreError::Network { why, .. }) => {
                 (health.failed_at, health.is_late) = (Some(Instant::now()), false);
+                health.is_hanging = why.starts_with(NO_ANSWER);
                 health.path = path.to_string();
             }
             Err(StoreError::Interrupted { .. }) => {}
-            _ => (health.failed_at, health.is_late) = (None, false),
+            _ => {
+                (health.failed_at, health.is_late, health.is_hanging) = (None, false, false);
+            }
         }
     }
 }
@@ -455,8 +474,7 @@ impl Living for Server {
     }
 
     fn has_failed(&self) -> bool {
-        let health = self.lock();
-        health.failed_at.is_some() && !health.is_late
+        self.is_known_to_fail()
     }
 
     fn is_alive(&self) -> bool {
@@ -465,8 +483,8 @@ impl Living for Server {
     }
 
     fn silence_error(&self) -> StoreError {
-        self.note_failure();
-        StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
+        self.note_hang();
+        self.absence()
     }
 }
 

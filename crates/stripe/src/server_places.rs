@@ -1,6 +1,7 @@
 //! Whether the servers of a store are there, and apart from each other.
 
-use crate::answers::ask_all;
+use crate::answers::{ask_all, present};
+use crate::records::majority;
 use crate::server::Server;
 use std::sync::Arc;
 use swathe_store_api::{Space, StoreError};
@@ -8,9 +9,12 @@ use swathe_store_api::{Space, StoreError};
 /// Let the folders of servers be made that do not exist, if the store is new: all other servers say
 /// that they have no object.
 pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
+    let all = servers;
+    let servers = &servers_present(servers);
     // A folder that cannot be looked at is an error when its server is written to.
     let lacks = ask_all(servers, |_, server| matches!(server.had_folder(), Ok(false)));
-    if !lacks.contains(&true) {
+    // One that is away may have objects.
+    if !lacks.contains(&true) || servers.len() < all.len() {
         return;
     }
     let some = |is_absent: bool| -> Vec<Arc<Server>> {
@@ -22,6 +26,11 @@ pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
     if !are_empty.contains(&false) {
         absent.iter().for_each(|server| server.allow_new_folder());
     }
+}
+
+/// The servers that did not fail a moment ago, if they are a majority; else all.
+fn servers_present(servers: &[Arc<Server>]) -> Vec<Arc<Server>> {
+    present(servers, majority(servers.len())).into_iter().map(|(_, server)| server).collect()
 }
 
 /// Of each server the first other one that is known to be the same place: the same path on the same
@@ -41,13 +50,15 @@ pub(crate) fn same_places(servers: &[Arc<Server>], spaces: &[Option<Space>]) -> 
 
 /// Refuse a store with two servers that are one place; whether all servers said what they are.
 pub(crate) fn refuse_same_places(servers: &[Arc<Server>], url: &str) -> Result<bool, StoreError> {
-    let remote: Vec<_> =
-        servers.iter().filter(|server| !server.store().is_local()).cloned().collect();
-    if remote.len() < 2 {
+    let is_remote = |server: &&Arc<Server>| !server.store().is_local();
+    let count = servers.iter().filter(is_remote).count();
+    if count < 2 {
         return Ok(true);
     }
+    let servers = servers_present(servers);
+    let remote: Vec<_> = servers.iter().filter(is_remote).cloned().collect();
     let results = ask_all(&remote, |_, server| server.space());
-    let are_all_known = results.iter().all(Result::is_ok);
+    let are_all_known = remote.len() == count && results.iter().all(Result::is_ok);
     // A server that does not say it now is compared before the next write.
     let spaces: Vec<_> = results.into_iter().map(|result| result.ok().flatten()).collect();
     let places = same_places(&remote, &spaces);

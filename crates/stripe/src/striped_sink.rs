@@ -5,19 +5,31 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
-use crate::answers::ask_all;
+use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::layout::Layout;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Answer, Records, failures_of, majority, too_few_servers};
-use crate::server::Server;
+use crate::records::{Answer, Records, majority, too_few_servers};
+use crate::server::{NO_ANSWER, Server};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use swathe_store_api::{Comparison, Failure, PartSums, Retry, Room, Sink, StoreError, Version};
 use swathe_trace::{Ids, Level, event};
+
+/// A server that is later than the others by this time is left out, where they are enough.
+pub(crate) const LATE: Duration = Duration::from_secs(30);
+/// No server is waited for longer, also where it is needed.
+const LONGEST: Duration = Duration::from_secs(600);
+const RECORD: Grace =
+    Grace { least: LATE, least_after_failure: Duration::from_secs(1), most: LONGEST, ends: true };
+/// What is not needed is removed later, if not now.
+const TIDY: Grace = Grace { least: Duration::from_secs(5), ..RECORD };
+/// A part is late when it takes this multiple of what the others took at their end.
+const PATIENCE: u32 = 4;
 
 /// An object that is being written.
 pub(crate) struct StripedSink {
@@ -39,6 +51,8 @@ pub(crate) struct StripedSink {
     crc: crc32fast::Hasher,
     position: u64,
     is_named: bool,
+    /// How long parts are waited for that are later than the others.
+    late: Duration,
 }
 
 impl StripedSink {
@@ -52,9 +66,14 @@ impl StripedSink {
     ) -> Result<StripedSink, StoreError> {
         let mut sink = StripedSink::begin(servers, path, url, layout)?;
         let mut rooms = rooms.into_iter();
+        let present = sink.places_present();
         let parts = sink.places.iter().enumerate().map(|(part, server)| {
             let (path, bytes) = (sink.part_path(part), layout.part_bytes(part as u32));
-            PartWriter::start(server.clone(), (part as u32, path), bytes, rooms.next())
+            let room = rooms.next();
+            if room.is_none() && !present.iter().any(|(number, _)| *number == part) {
+                return Ok(PartWriter::absent(server.absence()));
+            }
+            PartWriter::start(server.clone(), (part as u32, path), bytes, room)
         });
         sink.parts = parts.collect::<Result<Vec<PartWriter>, StoreError>>()?;
         Ok(sink)
@@ -92,12 +111,23 @@ impl StripedSink {
             crc: crc32fast::Hasher::new(),
             position: 0,
             is_named: false,
+            late: LATE,
         })
+    }
+
+    /// Wait so long for parts that are later than the others.
+    pub(crate) fn set_late(&mut self, late: Duration) {
+        self.late = late;
     }
 
     /// The servers of its parts, in their order.
     pub(crate) fn places(&self) -> &[Arc<Server>] {
         &self.places
+    }
+
+    /// The places, with their numbers, whose servers did not fail a moment ago, if they are enough.
+    fn places_present(&self) -> Vec<(usize, Arc<Server>)> {
+        present(&self.places, needed_parts(self.layout))
     }
 
     /// Use the checksums of another object with the same bytes: of all, and of all its parts.
@@ -153,6 +183,7 @@ impl StripedSink {
     fn finish_parts(&mut self) -> Result<Vec<Option<Version>>, Failure> {
         let (layout, minimum) = (self.layout, needed_parts(self.layout));
         self.parts.iter_mut().for_each(PartWriter::end);
+        self.leave_out_late_parts();
         let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
         let good = results.iter().filter(|result| result.is_ok()).count();
         let (mut failures, mut retry, mut is_full) = (Vec::new(), None, false);
@@ -181,6 +212,22 @@ impl StripedSink {
             false => StoreError::Network { url, why },
         };
         Err(Failure { error, retry: retry.unwrap_or(Retry::Never) })
+    }
+
+    /// Wait for the parts, and end those that are far later than the others, if these are enough.
+    fn leave_out_late_parts(&mut self) {
+        let (began, mut limit) = (Instant::now(), None);
+        while let Some(running) = self.parts.iter().find(|part| !part.has_ended()) {
+            let good = self.parts.iter().filter(|part| part.is_written()).count();
+            if limit.is_none() && good >= needed_parts(self.layout) {
+                limit = Some(Instant::now() + self.late.max(PATIENCE * began.elapsed()));
+            }
+            if limit.is_some_and(|limit| limit <= Instant::now()) {
+                self.parts.iter().for_each(PartWriter::interrupt);
+                return;
+            }
+            running.wait_a_moment();
+        }
     }
 
     fn record(&self, name: &str, why: &str) {
@@ -279,12 +326,27 @@ pub(crate) fn put_records(
     record: Vec<u8>,
 ) -> Result<(), StoreError> {
     let (path, record) = (record_path(path), Bytes::from(record));
-    let results = ask_all(servers, move |_, server| server.put(&path, &record));
-    let (failures, count) = (failures_of(servers, &results), servers.len());
-    if count - failures.len() >= majority(count) {
+    let (count, minimum) = (servers.len(), majority(servers.len()));
+    let standing = |results: &[Option<Result<(), StoreError>>]| {
+        let ended = results.iter().flatten();
+        let good = ended.clone().filter(|result| result.is_ok()).count();
+        Standing::of(good, ended.count() - good, minimum, count)
+    };
+    let put = move |_, server: &Server| server.put(&path, &record);
+    let results = ask_enough(&present(servers, minimum), count, RECORD, standing, put);
+    let failures: Vec<String> = servers
+        .iter()
+        .zip(results)
+        .filter_map(|(server, result)| match result {
+            Some(Ok(())) => None,
+            Some(Err(error)) => Some(format!("{}: {error}", server.name)),
+            None => Some(format!("{}: {NO_ANSWER}", server.name)),
+        })
+        .collect();
+    if count - failures.len() >= minimum {
         return Ok(());
     }
-    Err(too_few_servers(url, "its record on", majority(count), count, &failures))
+    Err(too_few_servers(url, "its record on", minimum, count, &failures))
 }
 
 /// Remove the parts of versions that are no longer needed. What cannot be removed now is found by
@@ -298,13 +360,20 @@ pub(crate) fn remove_parts(
     let paths: Vec<String> =
         (0..layout.parts()).map(|part| part_path(path, generation, layout.size, part)).collect();
     let servers_of = servers.len() == paths.len();
-    ask_all(servers, move |number, server| {
+    tidy(servers, move |number, server| {
         // A part is on the server of its number, if the servers are the same as then.
         let (own, others) = (paths.get(number), paths.iter().enumerate());
         own.into_iter().for_each(|path| drop(server.remove(path)));
         let others = others.filter(|(other, _)| !servers_of && *other != number);
         others.for_each(|(_, path)| drop(server.remove(path)));
     });
+}
+
+/// Let servers remove what is not needed; those that failed a moment ago, or hang, are left out.
+fn tidy(servers: &[Arc<Server>], work: impl Fn(usize, &Server) + Send + Sync + 'static) {
+    let standing =
+        |ended: &[Option<()>]| Standing::of(ended.iter().flatten().count(), 0, 1, servers.len());
+    ask_enough(&present(servers, 1), servers.len(), TIDY, standing, work);
 }
 
 impl Sink for StripedSink {
@@ -358,7 +427,7 @@ impl Drop for StripedSink {
             let paths: Vec<String> =
                 (0..self.places.len()).map(|part| self.part_path(part)).collect();
             // What is left is found by `swathe stripe check`.
-            ask_all(&self.places, move |number, server| drop(server.remove(&paths[number])));
+            tidy(&self.places, move |number, server| drop(server.remove(&paths[number])));
         }
     }
 }

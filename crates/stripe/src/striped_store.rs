@@ -13,11 +13,12 @@ use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_copy::{copy_parts, refusal};
 use crate::striped_room::StripedRoom;
-use crate::striped_sink::{StripedSink, put_records, remove_parts};
+use crate::striped_sink::{LATE, StripedSink, put_records, remove_parts};
 use crate::striped_source::StripedSource;
 use crate::write_events::record_write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
     CopyRefusal, CopySource, ListOptions, Listing, ObjectName, Room, ServerCopy, Sink, Source,
@@ -38,6 +39,8 @@ pub(crate) struct StripedStore {
     pub(crate) servers: Vec<Arc<Server>>,
     layout: Result<Layout, String>,
     pub(crate) hedges: Arc<Hedges>,
+    /// How long a part that is written is waited for, when it is later than the others.
+    pub(crate) late: Duration,
     /// Whether no two servers are one place.
     is_apart: Arc<AtomicBool>,
 }
@@ -64,7 +67,7 @@ impl StripedStore {
         let settings = StoreSettings { costs, ..settings };
         let first = servers.first().map(|server| server.url()).unwrap_or_default();
         let hedges = Hedges::of(&format!("{} {first}", settings.root));
-        StripedStore { settings, servers, layout, hedges, is_apart: Arc::default() }
+        StripedStore { settings, servers, layout, hedges, late: LATE, is_apart: Arc::default() }
     }
 
     /// The layout of an object of this size.
@@ -229,7 +232,9 @@ impl Store for StripedStore {
         self.check_places(object.url)?;
         let (url, label) = (object.url.to_string(), object.qualified_name.unwrap_or(object.url));
         record_write(&self.settings.name, label, || {
-            Ok(Box::new(StripedSink::create(&self.servers, path, url, layout, Vec::new())?))
+            let mut sink = StripedSink::create(&self.servers, path, url, layout, Vec::new())?;
+            sink.set_late(self.late);
+            Ok(Box::new(sink))
         })
     }
 

@@ -47,6 +47,10 @@ pub(crate) struct Behaviour {
     pub(crate) is_dead: AtomicBool,
     /// It says nothing.
     pub(crate) is_hanging: AtomicBool,
+    /// It says nothing to a writer.
+    pub(crate) is_deaf: AtomicBool,
+    /// What it was asked.
+    pub(crate) questions: AtomicU64,
     /// Nothing can be written to it.
     pub(crate) is_full: AtomicBool,
     /// Each opening takes so long,
@@ -75,14 +79,20 @@ impl FlakyStore {
             let why = "connection refused".to_string();
             return Err(StoreError::Network { url: url.to_string(), why });
         }
-        while self.behaviour.is_hanging.load(Ordering::Relaxed) {
-            if Interrupt::current().is_set() {
-                return Err(StoreError::Interrupted { url: url.to_string() });
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(())
+        self.behaviour.questions.fetch_add(1, Ordering::Relaxed);
+        hang_while(&self.behaviour.is_hanging, url)
     }
+}
+
+/// Say nothing for a while, unless that is interrupted.
+fn hang_while(is_hanging: &AtomicBool, url: &str) -> Result<(), StoreError> {
+    while is_hanging.load(Ordering::Relaxed) {
+        if Interrupt::current().is_set() {
+            return Err(StoreError::Interrupted { url: url.to_string() });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 impl Store for FlakyStore {
@@ -146,6 +156,7 @@ impl Store for FlakyStore {
         in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.check(object.url)?;
+        hang_while(&self.behaviour.is_deaf, object.url)?;
         if self.behaviour.is_full.load(Ordering::Relaxed) {
             let source = std::io::ErrorKind::StorageFull.into();
             return Err(StoreError::Io { url: object.url.to_string(), source });
@@ -195,6 +206,7 @@ impl Source for FlakySource {
         let (behaviour, url) = (self.behaviour.clone(), self.url().to_string());
         Box::new(self.inner.fetch_by(requests, way).map(move |piece| {
             std::thread::sleep(Duration::from_millis(behaviour.delay_ms.load(Ordering::Relaxed)));
+            hang_while(&behaviour.is_hanging, &url)?;
             if behaviour.is_dead.load(Ordering::Relaxed) {
                 return Err(StoreError::Network { url: url.clone(), why: "reset".into() });
             }

@@ -3,23 +3,28 @@
 //! Each part is asked for what is needed of it. A part that is slow, late or lost is left out, if
 //! others are enough to rebuild what it has. All bytes are checked before they count.
 
+use crate::answers::ask_all;
 use crate::ask::Ask;
+use crate::liveness::Living;
 use crate::object::Object;
 use crate::part_fetch::{Message, PartAsks, PartFetch};
 use crate::read_events::{StageEvents, record_damage, record_hedge};
+use crate::server::Server;
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use swathe_store_api::{Interrupt, StoreError};
 
 /// A part is left out if a window then takes less than this share of its time.
 const WORTH: f64 = 0.8;
 /// A wait is checked for an interrupt after this time.
-const STEP: std::time::Duration = std::time::Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(100);
+/// A server that is needed and sent nothing for this time is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Some requests, and what was asked for to answer them.
 pub(crate) struct Window {
@@ -33,6 +38,8 @@ pub(crate) struct Window {
     damages: Vec<String>,
     /// Parts that are left out: slow ones.
     slow: HashSet<u32>,
+    /// Parts that took too long.
+    timed_out: HashSet<u32>,
     fetches: Vec<PartFetch>,
     /// Requests that all parts together may have in flight.
     most_streams: u32,
@@ -65,6 +72,7 @@ impl Window {
             bad_shards: HashSet::new(),
             damages: Vec::new(),
             slow: HashSet::new(),
+            timed_out: HashSet::new(),
             fetches: Vec::new(),
             most_streams: u32::MAX,
             sender,
@@ -331,7 +339,10 @@ impl Window {
                     self.settle(number, result)?;
                 }
             }
-            Err(RecvTimeoutError::Timeout) => self.act_on_late(),
+            Err(RecvTimeoutError::Timeout) => {
+                self.act_on_late();
+                self.act_on_silent()?;
+            }
             Err(RecvTimeoutError::Disconnected) => {}
         }
         Ok(())
@@ -358,8 +369,10 @@ impl Window {
             }
             if fetch.timeout_at() <= now {
                 let part = fetch.part;
-                let without = HashSet::from([part]);
-                if self.needs(&without).is_some() {
+                let mut without = self.timed_out.clone();
+                without.insert(part);
+                // Else it is waited for, as long as its server is there.
+                if self.needs(&without).is_some() && self.timed_out.insert(part) {
                     self.object.parts[part as usize].note_failure();
                     self.slow.insert(part);
                     self.fetches[number].abandon();
@@ -394,6 +407,37 @@ impl Window {
         for number in self.ask(&needs) {
             self.fetches[number].is_hedge = true;
         }
+    }
+
+    /// Give up fetches whose servers sent nothing for a while, and do not answer a question.
+    fn act_on_silent(&mut self) -> Result<(), StoreError> {
+        let now = Instant::now();
+        let fetches = self.fetches.iter_mut().enumerate();
+        let silent: Vec<usize> = fetches
+            .filter_map(|(number, fetch)| fetch.is_silent(now, SILENCE).then_some(number))
+            .collect();
+        if silent.is_empty() {
+            return Ok(());
+        }
+        let parts = silent.iter().map(|&number| self.fetches[number].part as usize);
+        let places = parts.map(|part| self.object.parts[part].places()).collect::<Vec<_>>();
+        // Of a part that may be on several servers each has limits of its own.
+        let asked = |servers: &Vec<Arc<Server>>| matches!(&servers[..], [one] if one.is_watched());
+        let one_each = silent.iter().zip(&places).filter(|(_, servers)| asked(servers));
+        let (numbers, servers): (Vec<usize>, Vec<Arc<Server>>) =
+            one_each.map(|(&number, servers)| (number, servers[0].clone())).unzip();
+        let alive = ask_all(&servers, |_, server| server.is_alive());
+        if Interrupt::current().is_set() {
+            return Err(StoreError::Interrupted { url: self.object.url.clone() });
+        }
+        for ((number, server), is_alive) in numbers.into_iter().zip(servers).zip(alive) {
+            // It may have sent the rest meanwhile.
+            if !is_alive && self.fetches[number].is_running {
+                self.fetches[number].abandon();
+                self.settle(number, Err(server.silence_error()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Check what came of a fetch, and keep what is right.

@@ -5,6 +5,7 @@ use super::limiter::Limiter;
 use super::request_events::RequestEvents;
 use super::retry::RetryState;
 use super::stall_timeout::TRICKLE_BYTES;
+use std::time::Duration;
 use swathe_net::connect_events;
 use swathe_plan::{InFlight, ReaderGroup};
 use swathe_store_api::{Failure, Retry, StoreError};
@@ -124,6 +125,8 @@ impl<A: Attempt> Attempt for LimitedAttempt<'_, A> {
 /// An attempt that is repeated until it succeeds, or another is of no use.
 pub(super) struct RetriedAttempt<A> {
     pub(super) inner: A,
+    /// How long after the first try another may begin; `None`: as often as any.
+    pub(super) limit: Option<Duration>,
 }
 
 impl<A: Attempt> Attempt for RetriedAttempt<A> {
@@ -141,7 +144,7 @@ impl<A: Attempt> Attempt for RetriedAttempt<A> {
 impl<A: Attempt> RetriedAttempt<A> {
     /// The result of the last try.
     pub(super) async fn result(&mut self) -> Result<A::Answer, StoreError> {
-        let mut patience = RetryState::new();
+        let mut patience = self.limit.map_or_else(RetryState::new, RetryState::within);
         loop {
             let bytes_before = self.inner.bytes();
             let numbers = Try { failures: patience.failures(), ..Try::default() };
@@ -194,7 +197,7 @@ mod tests {
         let group = ReaderGroup::default();
         let attempt =
             LimitedAttempt { limiter: &limiter, is_multiplexed: false, group, inner: attempt };
-        let mut attempt = RetriedAttempt { inner: attempt };
+        let mut attempt = RetriedAttempt { inner: attempt, limit: None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let result = runtime.block_on(attempt.result());
         assert_eq!(limiter.connections().streams, 1, "each try waits for the last");

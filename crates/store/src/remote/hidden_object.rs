@@ -62,14 +62,15 @@ impl HiddenObject {
         let target = &self.target;
         if replaces {
             let look = target.block_on(async |client| {
-                target.with_retries(async |_| target.look(client, &self.name).await).await
+                let look = async |_| target.look(client, &self.name).await;
+                target.with_retries_within(sending(0), look).await
             });
             self.check_no_folder(look?.is_folder)?;
         }
         let overwrite = if replaces { "T" } else { "F" };
         let to = self.destination(&self.name)?;
         let is_sure = target.block_on(async |client| {
-            let result = target.with_retries(async |failures| {
+            let result = target.with_retries_within(sending(0), async |failures| {
                 let request = target.writing(client, method("MOVE"), &self.part_url);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
                 let (limit, label) = (Some(sending(0)), UploadLabel::new("MOVE", 0));

@@ -246,7 +246,7 @@ impl RequestTarget {
         let group = self.group;
         let attempt =
             LimitedAttempt { limiter: &self.limiter, is_multiplexed, group, inner: attempt };
-        let mut attempt = RetriedAttempt { inner: attempt };
+        let mut attempt = RetriedAttempt { inner: attempt, limit: None };
         let answer = attempt.result().await;
         (answer, attempt.inner.inner.inner)
     }

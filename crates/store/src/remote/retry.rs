@@ -1,7 +1,7 @@
 //! Whether and when a failed request is tried again.
 
 use rand::Rng;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use swathe_store_api::{Failure, Retry, StoreError};
 use tokio::time::sleep;
 
@@ -33,11 +33,18 @@ pub(super) fn copying(bytes: u64) -> Duration {
 /// Counts the tries of one request.
 pub(crate) struct RetryState {
     failures: u32,
+    /// When no other try begins, unless the server says that it is overloaded.
+    until: Option<Instant>,
 }
 
 impl RetryState {
     pub(crate) fn new() -> RetryState {
-        RetryState { failures: 0 }
+        RetryState { failures: 0, until: None }
+    }
+
+    /// Tries that begin within a time.
+    pub(super) fn within(limit: Duration) -> RetryState {
+        RetryState { failures: 0, until: Some(Instant::now() + limit) }
     }
 
     /// Failed tries since the last progress.
@@ -70,6 +77,9 @@ impl RetryState {
         self.failures = if progress { 1 } else { self.failures + 1 };
         let delay = match failure.retry {
             Retry::Never => return Err(failure.error),
+            Retry::Passing if self.until.is_some_and(|until| until <= Instant::now()) => {
+                return Err(failure.error);
+            }
             Retry::Passing => None,
             Retry::Overloaded { after } => after,
         };
@@ -104,6 +114,19 @@ mod tests {
         let delay = retry_after(&date).unwrap_or_default();
         assert!((90..=100).contains(&delay.as_secs()), "{delay:?}");
         assert_eq!(retry_after("soon"), None);
+    }
+
+    #[test]
+    fn no_try_begins_after_the_limit_unless_the_server_is_overloaded() {
+        let failure = |retry| {
+            let error = StoreError::Network { url: "u".into(), why: "silent".into() };
+            Failure { error, retry }
+        };
+        let mut state = RetryState::within(Duration::from_secs(3600));
+        assert!(state.pause(failure(Retry::Passing), false).is_ok());
+        let mut state = RetryState::within(Duration::ZERO);
+        assert!(state.pause(failure(Retry::Overloaded { after: None }), false).is_ok());
+        assert!(state.pause(failure(Retry::Passing), true).is_err());
     }
 
     #[test]

@@ -198,12 +198,30 @@ impl RequestTarget {
         &self,
         attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
+        self.retry(None, attempt).await
+    }
+
+    /// The same of short requests: no other try begins after `limit`, so that a server that says
+    /// nothing is given up.
+    pub(super) async fn with_retries_within<T>(
+        &self,
+        limit: Duration,
+        attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        self.retry(Some(limit), attempt).await
+    }
+
+    async fn retry<T>(
+        &self,
+        limit: Option<Duration>,
+        attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
         let scope = &Scope::current();
         let attempt = ConnectTracedAttempt { about: &self.about, scope, inner: Steps(attempt) };
         let group = self.group;
         let attempt =
             LimitedAttempt { limiter: &self.limiter, is_multiplexed: false, group, inner: attempt };
-        RetriedAttempt { inner: attempt }.result().await
+        RetriedAttempt { inner: attempt, limit }.result().await
     }
 
     /// Request the state of a URL.
@@ -222,7 +240,7 @@ impl RequestTarget {
         url: &Url,
         question: &'static str,
     ) -> Result<(Response, Option<String>), StoreError> {
-        self.with_retries(async |failures| {
+        self.with_retries_within(sending(0), async |failures| {
             self.properties(client, url, question, self.stall_limit(failures)).await
         })
         .await
@@ -286,7 +304,7 @@ impl RequestTarget {
     }
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
-        let result = self.with_retries(async |_| {
+        let result = self.with_retries_within(sending(0), async |_| {
             let target = self.look(client, url).await?;
             self.check_uncut(url, target.is_xrootd)?;
             // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).

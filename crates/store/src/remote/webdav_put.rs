@@ -26,6 +26,11 @@ use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+/// Bytes of a streamed body that are handed over at a time: a server that takes fewer in the time that
+/// these may take is given up.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Bytes that may still be on their way when the last were handed over.
+const LAST_BYTES: u64 = 2 << 20;
 /// Up to this length, all bytes are sent before a server can redirect the request.
 const EAGER_BYTES: u64 = 64 << 10;
 
@@ -36,8 +41,6 @@ pub(super) struct WebdavPut {
     /// The URL to which the server redirects the hidden name.
     at: Url,
     body: RequestBody,
-    /// Bytes of the longest part.
-    part_bytes: u64,
     /// The number of the room on the server that it is written in.
     room: Option<String>,
     /// CRC-32 of what the server wrote, if it says so.
@@ -64,20 +67,20 @@ impl WebdavPut {
         if has_mark(&name) {
             // Before something else is written over.
             is_xrootd = target.block_on(async |client| {
-                let state = target.with_retries(async |_| target.look(client, &name).await).await?;
-                Ok(state.is_xrootd)
+                let look = async |_| target.look(client, &name).await;
+                Ok(target.with_retries_within(sending(0), look).await?.is_xrootd)
             })?;
         }
         let object = HiddenObject::new(target, is_xrootd)?;
         let (target, at) = (object.target.clone(), object.part_url.clone());
         let body = RequestBody::Whole(Bytes::new());
         let crc_there = None;
-        let mut put = WebdavPut { object, target, at, body, part_bytes: 0, room, crc_there };
+        let mut put = WebdavPut { object, target, at, body, room, crc_there };
         if put.room.is_some() {
             // It is a server that does not redirect us, and the room is for one request.
             put.target.block_on(async |client| {
                 let make = async |_| put.target.make_folders(client, &put.object.part_url).await;
-                put.target.with_retries(make).await
+                put.target.with_retries_within(sending(0), make).await
             })?;
         } else if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
@@ -92,17 +95,17 @@ impl WebdavPut {
     fn put(&mut self, body: Bytes) -> Result<(), StoreError> {
         let target = self.target.clone();
         let mut has_created = false;
+        let limit = sending(body.len() as u64);
         let response = target.block_on(async |client| {
             let put = async || {
                 let request = target.writing(client, Method::PUT, &self.at);
                 let request = in_room(request, self.room.as_deref());
                 // nginx requires a length even of none.
                 let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
-                let (limit, label) =
-                    (sending(body.len() as u64), UploadLabel::new("PUT", body.len() as u64));
+                let label = UploadLabel::new("PUT", body.len() as u64);
                 target.upload_answer(request, &self.at, Some(limit), label).await
             };
-            let result = target.with_retries(async |_| {
+            let result = target.with_retries_within(limit, async |_| {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
                 if matches!(response.status().as_u16(), 404 | 409 | 500) && !has_created {
@@ -162,8 +165,7 @@ impl WebdavPut {
     fn end(&mut self) -> Result<(), Failure> {
         let RequestBody::Parts(parts, request) = &mut self.body else { return Ok(()) };
         *parts = None;
-        // Two of them may still be on their way.
-        let (target, limit) = (&self.target, sending(2 * self.part_bytes));
+        let (target, limit) = (&self.target, sending(LAST_BYTES));
         let result = target.block_on(async |_| Ok(timeout(limit, request).await))?;
         match result {
             Ok(Ok(result)) => {
@@ -186,13 +188,19 @@ impl Sink for WebdavPut {
                 return Err(target.network("it was sent already".into()).into());
             }
             RequestBody::Parts(Some(parts), _) => {
-                self.part_bytes = self.part_bytes.max(part.len() as u64);
-                let limit = sending(self.part_bytes);
-                let is_sent =
-                    target.block_on(async |_| match timeout(limit, parts.send(part)).await {
-                        Ok(is_sent) => Ok(is_sent.is_ok()),
-                        Err(_) => Err(target.stall_error(&host(&self.at), limit)),
-                    })?;
+                let limit = sending(CHUNK_BYTES as u64);
+                let is_sent = target.block_on(async |_| {
+                    let mut rest = part;
+                    while !rest.is_empty() {
+                        let chunk = rest.split_to(rest.len().min(CHUNK_BYTES));
+                        match timeout(limit, parts.send(chunk)).await {
+                            Ok(Ok(())) => {}
+                            Ok(Err(_)) => return Ok(false),
+                            Err(_) => return Err(target.stall_error(&host(&self.at), limit)),
+                        }
+                    }
+                    Ok(true)
+                })?;
                 if !is_sent {
                     // The request has ended, and says why.
                     self.end()?;

@@ -73,7 +73,8 @@ fn reserve(
     bytes: u64,
 ) -> Result<String, StoreError> {
     target.block_on(async |client| {
-        target.with_retries(async |_| ask(target, client, url, id, bytes).await).await
+        let ask = async |_| ask(target, client, url, id, bytes).await;
+        target.with_retries_within(sending(0), ask).await
     })
 }
 
