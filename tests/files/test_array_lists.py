@@ -136,7 +136,7 @@ def test_array_in_the_index_is_cut(tmp_path: Path) -> None:
     assert list(manifest["status"]) == ["ok"], manifest["reason"][0]
     assert manifest["reason"][0] == "read from the index"
     assert manifest["source_version"][0] == file.version
-    result = swathe.open(tmp_path / "out" / "0.nc")
+    result = swathe.open(tmp_path / "out" / "0.asdf")
     assert isinstance(result, ArrayFile)
     assert np.array_equal(result["small"].data, [[1, 2], [5, 6], [9, 10]])
 

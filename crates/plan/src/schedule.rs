@@ -126,8 +126,8 @@ impl Compute {
     pub fn decode_byte_s(&self, codec: &str) -> f64 {
         let usual = LazyLock::force(&USUAL);
         let byte_s = |name: &str| {
-            let known = self.tile_byte_s.get(name).or_else(|| usual.tile_byte_s.get(name));
-            known.copied().unwrap_or(self.gzip_byte_s)
+            let own = self.tile_byte_s.get(name).or_else(|| usual.tile_byte_s.get(name));
+            own.copied().unwrap_or(self.gzip_byte_s)
         };
         codec.split('+').map(byte_s).sum()
     }

@@ -105,8 +105,8 @@ impl LocalFolders {
         match self.folders.open(path, OFlags::PATH).map(|file| fstat(&file)) {
             Ok(Ok(stat)) => {
                 let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-                let unlisted = || EntryKind::Unlisted("a link to a folder".into());
-                is_file.then(|| object(&stat)).or_else(|| self.tells_links.then(unlisted))
+                let folder_link = || EntryKind::Unlisted("a link to a folder".into());
+                is_file.then(|| object(&stat)).or_else(|| self.tells_links.then(folder_link))
             }
             Ok(Err(error)) => Some(EntryKind::Unlisted(plain(&error.into()))),
             Err(Refusal::LeadsOut) => Some(leads_out()),

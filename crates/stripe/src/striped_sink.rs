@@ -328,9 +328,9 @@ pub(crate) fn put_records(
     let (path, record) = (record_path(path), Bytes::from(record));
     let (count, minimum) = (servers.len(), majority(servers.len()));
     let standing = |results: &[Option<Result<(), StoreError>>]| {
-        let ended = results.iter().flatten();
-        let good = ended.clone().filter(|result| result.is_ok()).count();
-        Standing::of(good, ended.count() - good, minimum, count)
+        let outcomes = results.iter().flatten();
+        let good = outcomes.clone().filter(|result| result.is_ok()).count();
+        Standing::of(good, outcomes.count() - good, minimum, count)
     };
     let put = move |_, server: &Server| server.put(&path, &record);
     let results = ask_enough(&present(servers, minimum), count, RECORD, standing, put);

@@ -422,8 +422,8 @@ impl Window {
         let parts = silent.iter().map(|&number| self.fetches[number].part as usize);
         let places = parts.map(|part| self.object.parts[part].places()).collect::<Vec<_>>();
         // Of a part that may be on several servers each has limits of its own.
-        let asked = |servers: &Vec<Arc<Server>>| matches!(&servers[..], [one] if one.is_watched());
-        let one_each = silent.iter().zip(&places).filter(|(_, servers)| asked(servers));
+        let is_one = |servers: &Vec<Arc<Server>>| matches!(&servers[..], [one] if one.is_watched());
+        let one_each = silent.iter().zip(&places).filter(|(_, servers)| is_one(servers));
         let (numbers, servers): (Vec<usize>, Vec<Arc<Server>>) =
             one_each.map(|(&number, servers)| (number, servers[0].clone())).unzip();
         let alive = ask_all(&servers, |_, server| server.is_alive());

@@ -99,10 +99,7 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
         }
     }
     if members.is_empty() {
-        return Err(StoreError::NotFound {
-            url: place.url.clone(),
-            why: ": an empty folder".into(),
-        });
+        return Err(refuse("expected files, found an empty folder".into()));
     }
     place.ask_sizes(&start, &mut members, &unknown)?;
     let table = FolderTable::new(&start, members);

@@ -53,8 +53,8 @@ impl Place {
                 below.split('/').filter(|part| !part.is_empty()).count()
             }
         };
-        let (key, shown) = (store.object_key(&url), store.display_url(&url));
-        Place { name: name.to_string(), url: shown, store, key, store_name, depth }
+        let (key, url) = (store.object_key(&url), store.display_url(&url));
+        Place { name: name.to_string(), url, store, key, store_name, depth }
     }
 
     /// The path of the folder in its store, and that of a member in the folder.
@@ -242,8 +242,8 @@ impl Folder {
 
     /// Fill a buffer; between members there are zeros.
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
-        let wanted = offset..offset.saturating_add(buffer.len() as u64);
-        if wanted.end > self.table.end() {
+        let window = offset..offset.saturating_add(buffer.len() as u64);
+        if window.end > self.table.end() {
             return Err(StoreError::ShortRead {
                 url: self.place.url.clone(),
                 start: offset,
@@ -254,19 +254,19 @@ impl Folder {
         let head = self.table.bytes();
         let part =
             |range: &Range<u64>| (range.start - offset) as usize..(range.end - offset) as usize;
-        if let Some(range) = common(&wanted, &(0..head.len() as u64)) {
+        if let Some(range) = common(&window, &(0..head.len() as u64)) {
             buffer[part(&range)].copy_from_slice(&head[range.start as usize..range.end as usize]);
             buffer[(range.end - offset) as usize..].fill(0);
         } else {
             buffer.fill(0);
         }
-        let first = self.table.find(wanted.start).unwrap_or_default();
+        let first = self.table.find(window.start).unwrap_or_default();
         for number in first..self.table.count() {
             let member = self.table.range(number);
-            if member.start >= wanted.end {
+            if member.start >= window.end {
                 break;
             }
-            if let Some(range) = common(&wanted, &member) {
+            if let Some(range) = common(&window, &member) {
                 self.read_member(number, range.start - member.start, &mut buffer[part(&range)])?;
             }
         }
