@@ -207,6 +207,22 @@ def test_long_structures_take_linear_time(text: str) -> None:
     assert Places(grid + text)._grids["g"] == {"GridName": '"g"', "XDim": "3"}
 
 
+def test_latitudes_of_all_arrays_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lat, lon = np.mgrid[10:20:0.5, 20:30:0.5]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name in ("a", "b", "c"):
+            for key, values in (("lat", lat), ("lon", lon), ("sst", lat), ("ice", lat)):
+                file[f"{name}/{key}"] = values
+            file[f"{name}/lat"].attrs["units"] = "degrees_north"
+            file[f"{name}/lon"].attrs["units"] = "degrees_east"
+    monkeypatch.setattr("swathe.datasets.array_places.MOST_FILE_ELEMENTS", 2 * lat.size)
+    found = {each.array: each for each in granules(tmp_path / "a.h5")}
+    assert {key for key, each in found.items() if each.place is None} == {"/c/ice", "/c/sst"}
+    assert "latitudes in all arrays" in str(found["/c/sst"].note)
+
+
 @pytest.mark.parametrize("radius", ["none", np.zeros(0), np.nan, "1e999"])
 def test_radii_that_are_none_have_no_place(tmp_path: Path, radius: Any) -> None:
     path = write_grid(tmp_path / "a.nc", [10, 11, 12], [20, 21, 22])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.core.errors import FormatError, RegionError
+from swathe.core.errors import FormatError, LimitError, RegionError
 from swathe.datasets.earth_outline import earth_footprint, with_edges
 from swathe.datasets.spherical import cross, degrees, directions, length
 from swathe.files.array_region import plane_axes
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 2**20
 """Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
+MOST_FILE_ELEMENTS = 2**30
+"""Latitudes that are read from one file: those of fill take no room in it, but time."""
 GRID_LINES = 256
 """Lines along each axis of a grid, at most."""
 EARTH_RADII_M = (6.2e6, 6.5e6)
@@ -42,6 +44,7 @@ class Places:
     def __init__(self, structure: str = "") -> None:
         """Set the StructMetadata of the file."""
         self._grids = _grids(structure)
+        self._left = MOST_FILE_ELEMENTS
         self._footprints: dict[tuple[str, str], EarthFootprint | RegionError] = {}
 
     def footprint(self, array: Array) -> EarthFootprint:
@@ -49,7 +52,8 @@ class Places:
 
         Raises:
             RegionError: If it has no place on the Earth, or none that can be computed.
-            FormatError, LimitError, OptionError: As reading coordinates raises.
+            LimitError: If the coordinates of the file are too many to read.
+            FormatError, OptionError: As reading coordinates raises.
         """
         if geotiff.has_place(array):
             return _raster(array)
@@ -61,6 +65,13 @@ class Places:
         latitude, longitude = geolocation(array)
         _check_earth(array)
         key = latitude.path, longitude.path
+        if key not in self._footprints:
+            if latitude.size > self._left:
+                raise LimitError(
+                    f"expected at most {MOST_FILE_ELEMENTS} latitudes in all arrays of a file, "
+                    f"found more with {latitude.path}"
+                )
+            self._left -= latitude.size
         return self._once(key, partial(_by_coordinates, latitude, longitude))
 
     def _once(self, key: tuple[str, str], make: Callable[[], EarthFootprint]) -> EarthFootprint:
