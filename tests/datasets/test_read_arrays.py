@@ -13,6 +13,7 @@ import swathe
 from swathe.catalog.records.datasets import Granule
 from swathe.core.errors import DatasetError, FormatError
 from swathe.datasets.array_metadata import _entries, _mjd
+from swathe.datasets.array_places import Places
 from swathe.datasets.earth_search import EarthArea
 from swathe.datasets.read_arrays import array_granules
 from swathe.files.array_file import ArrayFile
@@ -182,6 +183,55 @@ def test_texts_of_time() -> None:
     assert _mjd("2005-05-01", "06:00:00") == pytest.approx(day + 0.25)
     for wrong in ("2005-13-01", "2005-000", "soon", "", None, 1e9, math.nan):
         assert _mjd(wrong) is None
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), math.nan, "9999-366", "0000-001", "2005-367"]
+)
+def test_times_beyond_any_calendar_are_none(value: Any) -> None:
+    assert _mjd(value) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GROUP=GRID_1 " * 70_000,
+        "GROUP=GRID_1\n" * 70_000,
+        "GROUP=GRID_1\n" + "\n" * 900_000 + "!\nEND_GROUP=GRID_1\n",
+        "GROUP=GRID_1\nXDim=" + " " * 900_000 + "!\nEND_GROUP=GRID_1\n",
+    ],
+    ids=["line", "lines", "empty", "blanks"],
+)
+def test_long_structures_take_linear_time(text: str) -> None:
+    grid = 'GROUP=GRID_2\n GridName="g"\n XDim=3\n XDim=4\nEND_GROUP=GRID_2\n'
+    assert Places(grid + text)._grids["g"] == {"GridName": '"g"', "XDim": "3"}
+
+
+def test_latitudes_of_all_arrays_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lat, lon = np.mgrid[10:20:0.5, 20:30:0.5]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name in ("a", "b", "c"):
+            for key, values in (("lat", lat), ("lon", lon), ("sst", lat), ("ice", lat)):
+                file[f"{name}/{key}"] = values
+            file[f"{name}/lat"].attrs["units"] = "degrees_north"
+            file[f"{name}/lon"].attrs["units"] = "degrees_east"
+    monkeypatch.setattr("swathe.datasets.array_places.MOST_FILE_ELEMENTS", 2 * lat.size)
+    found = {each.array: each for each in granules(tmp_path / "a.h5")}
+    assert {key for key, each in found.items() if each.place is None} == {"/c/ice", "/c/sst"}
+    assert "latitudes in all arrays" in str(found["/c/sst"].note)
+
+
+@pytest.mark.parametrize("radius", ["none", np.zeros(0), np.nan, "1e999"])
+def test_radii_that_are_none_have_no_place(tmp_path: Path, radius: Any) -> None:
+    path = write_grid(tmp_path / "a.nc", [10, 11, 12], [20, 21, 22])
+    with h5py.File(path, "a") as file:
+        file["crs"] = 0
+        file["crs"].attrs["earth_radius"] = radius
+        file["lst"].attrs["grid_mapping"] = "crs"
+    (granule,) = granules(path)
+    assert granule.place is None and "radius" in str(granule.note)
 
 
 def test_objects_of_core_metadata() -> None:

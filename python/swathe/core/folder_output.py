@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from secrets import token_hex
@@ -13,6 +14,52 @@ from swathe.core.outputs import EXISTS, check_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+MEMBER = re.compile(r"zarr\.json|\.z(array|group|attrs|metadata)|c|(c\.)?\d+(\.\d+)*", re.ASCII)
+"""Name of a file of a Zarr: metadata, or a chunk."""
+
+
+def refuse_nested(output: Path, source: str | os.PathLike[str]) -> None:
+    """Refuse an output inside a source that is a folder, or a folder that holds the source.
+
+    Args:
+        output: file or folder to write.
+        source: local file or folder that is read; links are followed.
+
+    Raises:
+        OutputError: If it is; names both.
+    """
+    real, other = Path(os.path.realpath(output)), Path(os.path.realpath(source))
+    if real == other:
+        return
+    name = os.fsdecode(source)
+    if other.is_dir() and real.is_relative_to(other):
+        raise OutputError(f"{output}: cannot write: it is inside the source {name}")
+    if real.is_dir() and other.is_relative_to(real) and other.exists():
+        raise OutputError(f"{output}: cannot write: the source {name} is inside it")
+
+
+def _refuse_others(folder: Path) -> None:
+    """Refuse to replace a folder that has a link, or a file that is of no Zarr.
+
+    Raises:
+        OutputError: If it has one, or cannot be listed.
+    """
+
+    def fail(error: OSError) -> None:
+        raise OutputError(f"{folder}: cannot be listed: {error.strerror}") from error
+
+    if folder.is_symlink():
+        raise OutputError(f"{folder}: cannot replace: it is a link")
+    for path, folders, files in os.walk(folder, onerror=fail):
+        links = (each for each in folders if os.path.islink(os.path.join(path, each)))
+        for name in (*links, *files):
+            file = os.path.join(path, name)
+            if os.path.islink(file) or not MEMBER.fullmatch(name):
+                raise OutputError(
+                    f"{folder}: cannot replace: expected only files of a Zarr, found {file!r}"
+                )
 
 
 def write_folder(
@@ -27,8 +74,8 @@ def write_folder(
     Args:
         path: folder to write.
         members: names of its files, with `/` between folders, and their contents.
-        overwrite: whether an existing Zarr of this name may be replaced. It is renamed before the
-            new one gets its name, and then removed.
+        overwrite: whether an existing Zarr of this name may be replaced, if it has no other files
+            and no links. It is renamed before the new one gets its name, and then removed.
         sources: local files and folders that are read; none of them is ever replaced.
 
     Raises:
@@ -37,6 +84,8 @@ def write_folder(
     """
     output = Path(path)
     check_output(output, overwrite=overwrite, sources=sources)
+    if os.path.lexists(output):
+        _refuse_others(output)
     new = output.with_name(f".{output.name[:50]}-{token_hex(4)}.part")
     old = new.with_suffix(".old")
     try:
@@ -59,6 +108,8 @@ def _replace(new: Path, output: Path, old: Path, *, overwrite: bool) -> None:
     if os.path.lexists(output):
         if not overwrite:
             raise OutputExistsError(f"{output}: {EXISTS}")
+        # It may have changed while the new one was made.
+        _refuse_others(output)
         os.rename(output, old)
     try:
         os.rename(new, output)

@@ -51,6 +51,8 @@ INFORMATION = "/HDFEOS INFORMATION"
 LONGEST_TEXT = 4_000_000
 COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z?")
 ORDINAL = re.compile(r"(\d{4})-(\d{3})(T.*)?")
+LAST_YEAR = 9998
+"""Year after which a day of the year may be beyond what `date` holds."""
 TIFF_TIME = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 REAL_CALENDARS = {"standard", "gregorian", "proleptic_gregorian", "julian"}
 """Calendars whose days are days of the Earth; 30 February is none."""
@@ -149,7 +151,7 @@ def _span(attributes: Mapping[str, Any]) -> tuple[float, float] | None:
 def _mjd(value: Any, clock: Any = "") -> float | None:
     """Return the MJD of a text or number; `None` if it is no time."""
     if isinstance(value, int | float | np.integer | np.floating) and not clock:
-        return _within_range(float(value))
+        return _within_range(value)
     if not isinstance(value, str) or not isinstance(clock, str):
         return None
     text = f"{value.strip()}T{clock.strip()}" if clock else value.strip()
@@ -157,7 +159,7 @@ def _mjd(value: Any, clock: Any = "") -> float | None:
         text = "{}-{}-{}T{}:{}:{}".format(*match.groups())
     elif match := ORDINAL.fullmatch(text):
         year, day, rest = match.groups()
-        if int(year) < 1 or not 1 <= int(day) <= 366:
+        if not 1 <= int(year) <= LAST_YEAR or not 1 <= int(day) <= 366:
             return None
         text = f"{date(int(year), 1, 1) + timedelta(int(day) - 1)}{rest or ''}"
     try:
@@ -166,8 +168,8 @@ def _mjd(value: Any, clock: Any = "") -> float | None:
         return None
 
 
-def _within_range(mjd: float) -> float | None:
-    return mjd if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
+def _within_range(mjd: Any) -> float | None:
+    return float(mjd) if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
 
 
 def _tiff_time(attributes: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.core.errors import FormatError, RegionError
+from swathe.core.errors import FormatError, LimitError, RegionError
 from swathe.datasets.earth_outline import earth_footprint, with_edges
 from swathe.datasets.spherical import cross, degrees, directions, length
 from swathe.files.array_region import plane_axes
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 2**20
 """Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
+MOST_FILE_ELEMENTS = 2**30
+"""Latitudes that are read from one file: those of fill take no room in it, but time."""
 GRID_LINES = 256
 """Lines along each axis of a grid, at most."""
 EARTH_RADII_M = (6.2e6, 6.5e6)
 """Radii of the Earth; a file that names another one is of another planet."""
-GRID = re.compile(r"GROUP=GRID_\d+\s(.*?)END_GROUP=GRID_\d+\s", re.DOTALL)
-ENTRY = re.compile(r"^\s*(\w+)=(.*?)\s*$", re.MULTILINE)
+GRID = re.compile(r"GRID_\d+")
 LARGEST_STRUCTURE = 1_000_000
 
 
@@ -42,7 +43,8 @@ class Places:
 
     def __init__(self, structure: str = "") -> None:
         """Set the StructMetadata of the file."""
-        self._structure = structure
+        self._grids = _grids(structure)
+        self._left = MOST_FILE_ELEMENTS
         self._footprints: dict[tuple[str, str], EarthFootprint | RegionError] = {}
 
     def footprint(self, array: Array) -> EarthFootprint:
@@ -50,17 +52,26 @@ class Places:
 
         Raises:
             RegionError: If it has no place on the Earth, or none that can be computed.
-            FormatError, LimitError, OptionError: As reading coordinates raises.
+            LimitError: If the coordinates of the file are too many to read.
+            FormatError, OptionError: As reading coordinates raises.
         """
         if geotiff.has_place(array):
             return _raster(array)
-        group = _grid_of(self._structure, array) if self._structure else None
+        name = next((each.partition(":")[2] for each in array.dims if ":" in each), "")
+        group = self._grids.get(name) if name else None
         if group is not None:
             _check_grid(array, group)
             return self._once(("", group["GridName"]), partial(_hdf_eos_grid, array, group))
         latitude, longitude = geolocation(array)
         _check_earth(array)
         key = latitude.path, longitude.path
+        if key not in self._footprints:
+            if latitude.size > self._left:
+                raise LimitError(
+                    f"expected at most {MOST_FILE_ELEMENTS} latitudes in all arrays of a file, "
+                    f"found more with {latitude.path}"
+                )
+            self._left -= latitude.size
         return self._once(key, partial(_by_coordinates, latitude, longitude))
 
     def _once(self, key: tuple[str, str], make: Callable[[], EarthFootprint]) -> EarthFootprint:
@@ -82,7 +93,15 @@ def _check_earth(array: Array) -> None:
     for attribute in ("semi_major_axis", "earth_radius"):
         value = None if mapping is None else mapping.attrs.get(attribute)
         if value is not None:
-            _check_radius(float(np.ravel(value)[0]))
+            _check_radius(_first_number(value))
+
+
+def _first_number(value: Any) -> float:
+    """Return the first number of an attribute; NaN if it has none."""
+    try:
+        return float(np.ravel(value)[0])
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return math.nan
 
 
 def _check_radius(radius_m: float) -> None:
@@ -145,6 +164,8 @@ def _mesh(
 
 def _swath(latitude: Array, longitude: Array) -> EarthFootprint:
     shape = latitude.shape
+    if not math.prod(shape):
+        raise RegionError(f"expected places in {latitude.path}, found shape {shape}")
     check_size(f"{latitude.url}, coordinate {latitude.path}", shape)
     step = max(1, math.ceil(math.sqrt(math.prod(shape) / MOST_PLACES)))
     rows, columns = (
@@ -209,7 +230,7 @@ def _raster(array: Array) -> EarthFootprint:
     attrs = array.attrs
     matrix, to_degrees = geotiff.pixel_transform(array), geotiff._degrees(array)
     if "GeogSemiMajorAxisGeoKey" in attrs:
-        _check_radius(float(np.ravel(attrs["GeogSemiMajorAxisGeoKey"])[0]))
+        _check_radius(_first_number(attrs["GeogSemiMajorAxisGeoKey"]))
     y, x = plane_axes(array)
     sizes = array.shape[y], array.shape[x]
     rows, columns = (np.linspace(-0.5, size - 0.5, min(size, GRID_LINES) + 1) for size in sizes)
@@ -229,14 +250,20 @@ def _raster(array: Array) -> EarthFootprint:
     return earth_footprint(lat, lon, steps)
 
 
-def _grid_of(structure: str, array: Array) -> dict[str, str] | None:
-    """Return what StructMetadata says of the grid of an array; `None` if it is in none."""
-    name = next((each.partition(":")[2] for each in array.dims if ":" in each), "")
-    for group in GRID.findall(structure[:LARGEST_STRUCTURE]):
-        entries = dict(reversed(ENTRY.findall(group)))
-        if name and entries.get("GridName", "").strip('"') == name:
-            return entries
-    return None
+def _grids(structure: str) -> dict[str, dict[str, str]]:
+    """Return what StructMetadata says of each grid, by its name; of equal names, the first."""
+    grids: dict[str, dict[str, str]] = {}
+    entries: dict[str, str] | None = None
+    for line in structure[:LARGEST_STRUCTURE].splitlines():
+        key, equals, value = (part.strip() for part in line.partition("="))
+        if key == "GROUP" and GRID.fullmatch(value):
+            entries = {}
+        elif key == "END_GROUP" and GRID.fullmatch(value) and entries is not None:
+            grids.setdefault(entries.get("GridName", "").strip('"'), entries)
+            entries = None
+        elif entries is not None and equals:
+            entries.setdefault(key, value)
+    return grids
 
 
 def _check_grid(array: Array, entries: dict[str, str]) -> None:
@@ -277,7 +304,10 @@ def _hdf_eos_grid(array: Array, entries: dict[str, str]) -> EarthFootprint:
         return _mesh(np.linspace(*south_north, len(y)), np.linspace(*west_east, len(x)), steps)
     if projection != "GCTP_SNSOID":
         raise RegionError(f"expected the projection GCTP_GEO or GCTP_SNSOID, found {projection}")
-    numbers = [float(each) for each in entries.get("ProjParams", "()").strip("()").split(",")]
+    try:
+        numbers = [float(each) for each in entries.get("ProjParams", "").strip("()").split(",")]
+    except ValueError:
+        raise FormatError(f"{what}: expected numbers in ProjParams, found others") from None
     _check_radius(numbers[0])
     if any(numbers[1:]):
         raise RegionError(f"expected a sinusoidal grid around Greenwich, found {numbers}")

@@ -235,7 +235,8 @@ class ArrayCutout:
 
         `.nc`, `.h5`, `.zarr`, `.tif` and `.fits` keep the elements as stored; FITS has physical
         values if it lacks the type of packed ones. `.npy` has only the elements; `.png` shows one
-        plane. The file gets its name when it is complete. The source is never replaced.
+        plane. The file gets its name when it is complete. The source is never replaced or changed:
+        nothing is written inside a source that is a folder.
 
         Args:
             path: file to write; of Zarr, a folder.
@@ -250,12 +251,13 @@ class ArrayCutout:
         """
         from pathlib import Path
 
+        from swathe.core.folder_output import refuse_nested, write_folder
         from swathe.core.outputs import write_file
         from swathe.files.array_outputs import saving
 
         path = Path(path)
+        refuse_nested(path, self.url)
         if path.suffix.lower() == ".zarr":
-            from swathe.core.folder_output import write_folder
             from swathe.files.array_outputs.zarr import zarr_members
 
             write_folder(path, zarr_members(self), overwrite=overwrite, sources=[self.url])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from swathe.core.errors import OutputError, RegionError
+from swathe.core.errors import OutputError, RegionError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,16 +35,29 @@ def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
         OptionError: If the library of the format is not installed.
         RegionError: If the file is a picture and the cut is not one plane.
     """
+    try:
+        return _saver(cutout, path)
+    except SwatheError:
+        raise
+    except Exception as error:  # the libraries' own classes share no base
+        raise OutputError(
+            f"{cutout.url}, array {cutout.path}: {path.suffix} cannot hold it: "
+            f"{type(error).__name__}: {str(error)[:200]!r}"
+        ) from error
+
+
+def _saver(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
     import numpy as np
 
     match path.suffix.lower():
         case ".nc" | ".nc4" as suffix:
             from swathe.files.array_outputs.hdf5 import hdf5_bytes
-            from swathe.files.array_outputs.netcdf_classic import fits_classic, write_classic
+            from swathe.files.array_outputs.netcdf_classic import classic_bytes, fits_classic
 
             if suffix == ".nc" and cutout.format == "netcdf3" and fits_classic(cutout):
-                return lambda file: write_classic(cutout, file)
-            content = hdf5_bytes(cutout)
+                content = classic_bytes(cutout)
+            else:
+                content = hdf5_bytes(cutout)
             return lambda file: file.write(content)
         case ".h5" | ".hdf5":
             from swathe.files.array_outputs.hdf5 import hdf5_bytes

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from swathe.files.variable import VariableSet
 
 
+MOST_IN_TEXT = 1000
+"""Attributes of more numbers are blocks: a text of them takes a minute for each million."""
+
+
 def asdf_bytes(cutout: VariableSet) -> bytes:
     """Return an ASDF file: the array at its path, others beside it, attributes in `attributes`.
 
@@ -57,14 +61,19 @@ def _key(part: str) -> str:
 
 
 def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return attributes as texts, numbers, and lists of them."""
+    """Return attributes as texts, numbers, lists of them, and long vectors of numbers."""
     import numpy as np
 
     plain = {}
     for name, value in attrs.items():
         if name == without or name in INTERNAL:
             continue
-        plain[name] = value if isinstance(value, str) else np.asarray(value).tolist()
+        if isinstance(value, str):
+            plain[name] = value
+            continue
+        array = np.asarray(value)
+        is_long = array.size > MOST_IN_TEXT and array.dtype.kind in "biufc"
+        plain[name] = np.ascontiguousarray(array) if is_long else array.tolist()
     return plain
 
 

@@ -6,6 +6,7 @@ References:
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,13 @@ OFFSETS = {"i1": -(2**7), "u2": 2**15, "u4": 2**31, "u8": 2**63}
 OTHERS = {"b1": "u1", "f2": "f4"}
 PACKING = (*SCALING, "_FillValue", "missing_value", "_Unsigned")
 MOST_CARD_TEXT = 1000
+RESERVED = re.compile(
+    r"SIMPLE|XTENSION|BITPIX|NAXIS\d*|EXTEND|[PG]COUNT|GROUPS|BSCALE|BZERO|BLANK|CONTINUE|END"
+    r"|TFIELDS|THEAP|Z(IMAGE|TABLE|BITPIX|CMPTYPE|SCALE|ZERO|BLANK)|ZNAXIS\d*"
+    r"|CHECKSUM|DATASUM|INHERIT",
+    re.ASCII,
+)
+"""Keywords that say how an HDU is read: an attribute of such a name is no card."""
 
 
 def fits_bytes(cutout: VariableSet) -> bytes:
@@ -87,8 +95,9 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     if fill is not None and data.dtype.kind in "iu" and np.size(fill) == 1:
         header["BLANK"] = int(fill) - OFFSETS.get(kind, 0)
     header["EXTNAME"] = name[:68].encode("ascii", "replace").decode()
-    if isinstance(attrs.get("units"), str) and attrs["units"].isascii():
-        header["BUNIT"] = attrs["units"][:68]
+    unit = attrs.get("units")
+    if isinstance(unit, str) and unit.isascii() and unit.isprintable():
+        header["BUNIT"] = unit[:68]
     _add_attributes(header, {key: each for key, each in attrs.items() if key not in PACKING})
 
 
@@ -116,6 +125,7 @@ def _add_attributes(header: fits.Header, attrs: dict[str, Any]) -> None:
             or not name.isascii()
             or "=" in name
             or key in header
+            or RESERVED.fullmatch(key)
             or not name
         ):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from swathe.files.array_outputs.hdf5 import INTERNAL, axis_lengths
 
@@ -25,8 +25,8 @@ def fits_classic(cutout: VariableSet) -> bool:
     return all(each.dtype.str.lstrip("<>|=") in TYPES for each in values)
 
 
-def write_classic(cutout: VariableSet, file: BinaryIO) -> None:
-    """Write a cut as NetCDF classic; `fits_classic` says whether it can be."""
+def classic_bytes(cutout: VariableSet) -> bytes:
+    """Return a file of NetCDF classic; `fits_classic` says whether it can hold the cut."""
     from scipy.io import netcdf_file  # type: ignore[import-untyped]
 
     content = BytesIO()
@@ -40,7 +40,7 @@ def write_classic(cutout: VariableSet, file: BinaryIO) -> None:
             item[...] = data
             _set_attributes(item, variable.attrs)
         output.flush()
-        file.write(content.getvalue())
+        return content.getvalue()
 
 
 def _set_attributes(of: Any, attrs: Mapping[str, Any]) -> None:

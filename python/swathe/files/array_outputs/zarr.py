@@ -65,8 +65,9 @@ def _plain_data(name: str, data: NDArray[Any]) -> NDArray[Any]:
     """Return the elements as a type of the specification; texts get a width."""
     import numpy as np
 
-    if "/" in name or name in ("", ".", "..") or name.startswith("__"):
-        raise OutputError(f"{name!r}: Zarr cannot have an array of this name")
+    is_bad = "/" in name or name in ("", ".", "..") or name.startswith("__")
+    if is_bad or not name.isprintable():
+        raise OutputError(f"{name[:100]!r}: Zarr cannot have an array of this name")
     if data.dtype.kind == "O":
         data = np.array([str(each) for each in data.ravel()]).reshape(data.shape)
     if data.dtype.kind not in "biufcUSmM" or data.dtype.itemsize == 0:
