@@ -55,3 +55,17 @@ def test_a_zarr_is_read_again_only_when_it_changes(tmp_path: Path, run: Runner) 
     root.create_array("sst", data=np.ones((4, 6), "f4"), chunks=(2, 3))
     report = swathe.datasets.sync("grids", progress=False)
     assert (report.read, report.images, report.faults) == (1, 2, [])
+
+
+def test_a_mirror_says_that_it_does_not_copy_folders(tmp_path: Path, run: Runner) -> None:
+    store = tmp_path / "store"
+    root = zarr.open_group(store / "a.zarr", mode="w", zarr_format=3)
+    root.create_array("lst", data=np.ones((4, 6), "f4"), chunks=(2, 3))
+    (tmp_path / "copies").mkdir()
+    run("store", "add", "own", str(store))
+    run("store", "add", "copies", str(tmp_path / "copies"))
+    swathe.datasets.add("grids", "own:", progress=False)
+    report = swathe.mirror("grids", "copies", progress=False)
+    assert report.copied == 0
+    [fault] = report.faults
+    assert fault.path == "a.zarr" and "a folder, not a file" in fault.reason
