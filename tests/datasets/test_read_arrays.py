@@ -57,6 +57,16 @@ def write_swath(path: Path, lat: Any, lon: Any) -> Path:
     return path
 
 
+def write_tie_points(path: Path, lat: Any, lon: Any, shape: tuple[int, int]) -> Path:
+    """A swath of blocks of 5 x 5 pixels, each with one place, at its centre."""
+    with h5py.File(path, "w") as file:
+        file["lat"], file["lon"] = np.asarray(lat, float), np.asarray(lon, float)
+        for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+            file[name].attrs["units"] = units
+        file["sst"] = np.zeros(shape, "f4")
+    return path
+
+
 def granules(path: Path) -> list[Granule]:
     file = swathe.open(path)
     assert isinstance(file, ArrayFile)
@@ -282,6 +292,18 @@ def real(name: str) -> list[Granule]:
     if not path.exists():
         pytest.skip(f"the real file is not there: {path}")
     return granules(path)
+
+
+def test_tie_points_make_the_outline_of_finer_arrays(tmp_path: Path) -> None:
+    """The outline ends with the outermost pixels, 2 pixels beyond the tie points."""
+    lat, lon = np.meshgrid(np.arange(-2, 2, 0.05), np.arange(178, 182, 0.05), indexing="ij")
+    [granule] = granules(write_tie_points(tmp_path / "a.h5", lat, lon, (400, 400)))
+    assert granule.array == "/sst" and granule.note is None
+    south, north, west, east = -2.025, 1.975, 177.975, 181.975
+    for place in ((0, 180), (south + 0.01, west + 0.01), (north - 0.01, east - 360 - 0.01)):
+        assert covers(granule, *place), place
+    for place in ((south - 0.01, 180), (north + 0.01, 180), (0, west - 0.01), (0, east - 359.99)):
+        assert not covers(granule, *place), place
 
 
 def test_geotiff_in_degrees() -> None:

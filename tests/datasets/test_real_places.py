@@ -60,3 +60,9 @@ def test_real_places_lie_in_their_outlines(name: str) -> None:
         lon_deg = math.degrees(math.atan2(point[1], point[0]))
         if distance > max(10 * size, 1.0):
             assert not covers(granule, lat_deg, lon_deg), (lat_deg, lon_deg, distance)
+
+
+def test_tie_points_place_all_arrays_of_a_swath() -> None:
+    granules = real("swath/swath_3_3d_dimmap.hdf")
+    assert {each.name for each in granules} == {"temperature_l", "temperature_m", "temperature_h"}
+    assert [each.array for each in granules if each.place is None] == []

@@ -123,7 +123,9 @@ def test_a_folder_that_is_no_zarr_is_an_error(tmp_path: Path, names: list[str]) 
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("{}")
-    with pytest.raises(SwatheError, match=r"/b: (not found: an empty folder|.*at the root, found)"):
+    with pytest.raises(
+        SwatheError, match=r"/b: (expected files, found an empty folder|.*at the root, found)"
+    ):
         open_file(folder)
 
 

@@ -90,6 +90,56 @@ def test_results_are_those_of_cut_many(jobs: Jobs, table: dict[str, Any], tmp_pa
     assert cut.attrs["units"] == "K"
 
 
+def write_globe(path: Path) -> str:
+    """A grid of the whole Earth, in steps of 10 degrees."""
+    with h5py.File(path, "w") as file:
+        for name, values, units in (
+            ("lat", np.arange(-85.0, 90, 10), "degrees_north"),
+            ("lon", np.arange(-175.0, 180, 10), "degrees_east"),
+        ):
+            file[name] = values
+            file[name].attrs["units"] = units
+            file[name].make_scale(name)
+        file["lst"] = np.arange(18 * 36, dtype="f4").reshape(18, 36)
+        for axis, name in enumerate(("lat", "lon")):
+            file["lst"].dims[axis].attach_scale(file[name])
+    return str(path)
+
+
+def test_boxes_of_longitude_and_latitude(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row with bounds is that of `swathe.cut`; over the edge of the grid it is an error."""
+    file, image = write_globe(tmp_path / "a.h5"), write_image(tmp_path / "i.fits")
+    boxes = [(-20, 30, 20, 60), (170, -10, -170, 10), (0, 40, 0.5, 40.5), (0, 0, 1, 1)]
+    columns = zip(("west", "south", "east", "north"), zip(*boxes, strict=True), strict=True)
+    table: dict[str, Any] = {"file": [file, file, file, image], "array": ["lst"] * 3 + [""]}
+    table |= {name: list(values) for name, values in columns}
+    faults = dict(jobs.estimate(table, Options()).faults)
+    assert "which cross its edge" in faults["1"] and "found FITS" in faults["3"]
+    with monkeypatch.context() as patch:
+        patch.setattr("swathe.jobs.array_files.MOST_ARRAY_FILES", 1)
+        of_one_file = {name: cells[:3] for name, cells in table.items()}
+        again = dict(jobs.estimate(of_one_file, Options()).faults)
+    assert "expected pixels in the bounds" in again["2"] and again["1"] == faults["1"]
+    with running(jobs):
+        job = ended(jobs, jobs.submit(table, Options(), "me"))
+    rows = jobs.rows(job.id)
+    assert [row.status for row in rows] == ["ok", "error", "no-overlap", "error"]
+    copy = tmp_path / "0.nc"
+    copy.write_bytes(contents_of(jobs.result(job.id, rows[0].name)))
+    made = swathe.open(copy)
+    assert isinstance(made, ArrayFile)
+    expected: Any = swathe.cut(file, array="lst", bounds=boxes[0])
+    for name in ("lst", "lat", "lon"):
+        with h5py.File(file) as source:
+            whole = source[name][()]
+        north, east = slice(12, 15), slice(16, 20)
+        part = whole[north, east] if name == "lst" else whole[north if name == "lat" else east]
+        assert np.array_equal(made[name].data, part), name
+    assert np.array_equal(made["lst"].data, expected.data)
+
+
 @pytest.mark.parametrize("name", ["npy", "png", "h5"])
 def test_other_formats_of_arrays(jobs: Jobs, table: dict[str, Any], name: str) -> None:
     first = {column: [cells[0]] for column, cells in table.items()}

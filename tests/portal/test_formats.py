@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from swathe.cli.app import app
 from swathe.files.array import Array
 from swathe.files.array_file import ArrayFile
 from swathe.files.array_outputs import DEFAULTS
+from swathe.operations.array_results import suffix_of
 from tests.conftest import DATA
 from tests.support.portals import RunningPortal, database_in, served
 
@@ -28,11 +31,22 @@ FILES = {
     "netcdf3": "swath/ascat_20150702_084200_metopa_45145_eps_o_250_2300_ovw.l2.nc",
     "hdf4": "swath/ref_chunked.hdf4",
     "tiff": "formats/lcmap_tiny_cog_2019.tif",
-    "asdf": "formats/miriwcs.asdf",
 }
 """One file of each format. A new format is one line here."""
-NAMED = {"hdf5": "hdf5", "netcdf4": "hdf5"}
+MADE = {"asdf": "image.asdf", "zarr": "grid.zarr", "zipped zarr": "grid.zarr.zip"}
+"""Files that the test writes: an image, and Zarr as a folder and as a zip file."""
+NAMED = {"netcdf4": "hdf5", "zipped zarr": "zarr"}
 """What `swathe.open` calls those formats that share a container."""
+FOUND_BY: dict[str, dict[str, Any]] = {
+    "netcdf4": {"place": (260, 60), "time": ("2014-10-01", "2015-01-01")},
+    "netcdf3": {"bounds": (182, -30, 184, -28), "time": ("2015-07-02", "2015-07-03")},
+    "hdf4": {"place": (-178, 5)},
+    "asdf": {"time": ("2027-06-01T11:00:00", "2027-06-01T12:30:00")},
+    "zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
+    "zipped zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
+}
+"""Criteria that find the file in a dataset; the others have neither place nor time."""
+ELSEWHERE: dict[str, Any] = {"bounds": (60, -60, 61, -59), "time": ("1981-01-01", "1981-02-01")}
 MOST_WIDTH, MOST_HEIGHT = 20, 15
 pytestmark = pytest.mark.skipif(
     not all((DATA / file).exists() for file in FILES.values()), reason=f"no data in {DATA}"
@@ -42,10 +56,10 @@ pytestmark = pytest.mark.skipif(
 class FormatCase:
     """A region of a real file, and what a list of targets says of it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         """Choose the file."""
         self.name = name
-        self.path = DATA / FILES[name]
+        self.path = folder / (MADE.get(name) or Path(FILES[name]).name)
 
     @property
     def file(self) -> ArrayFile:
@@ -84,10 +98,42 @@ class FormatCase:
         assert np.array_equal(found.data.reshape(part.shape), part)
 
 
+def write_asdf(path: Path) -> None:
+    """Write an image with times of exposure, as Roman has them."""
+    asdf = pytest.importorskip("asdf")
+    exposure = {"start_time": "2027-06-01T12:00:00", "end_time": "2027-06-01T12:10:00"}
+    meta = {"telescope": "ROMAN", "exposure": exposure, "instrument": {"name": "WFI"}}
+    image = np.arange(30 * 40, dtype="f4").reshape(30, 40)
+    asdf.AsdfFile({"roman": {"meta": meta, "data": image}}).write_to(path)
+
+
+def write_zarr(folder: Path) -> None:
+    """Write a grid of two days as a folder and as a zip file."""
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("zarr")
+    values = np.arange(2 * 30 * 40, dtype="f4").reshape(2, 30, 40)
+    units = {"units": "days since 2005-05-01"}
+    data = xarray.Dataset(
+        {"lst": (("time", "lat", "lon"), values, {"units": "K"})},
+        {
+            "time": ("time", np.array([0.0, 1.0]), units),
+            "lat": ("lat", np.linspace(40, 50, 30), {"units": "degrees_north"}),
+            "lon": ("lon", np.linspace(0, 20, 40), {"units": "degrees_east"}),
+        },
+    )
+    encoding = {"lst": {"chunks": (1, 10, 20)}}
+    data.to_zarr(folder / MADE["zarr"], zarr_format=3, consolidated=False, encoding=encoding)
+    with zipfile.ZipFile(folder / MADE["zipped zarr"], "w") as archive:
+        for file in (folder / MADE["zarr"]).rglob("*"):
+            archive.write(file, file.relative_to(folder / MADE["zarr"]))
+
+
 @pytest.fixture(scope="module")
 def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     folder = tmp_path_factory.mktemp("formats")
     (folder / "files").mkdir()
+    write_zarr(folder / "files")
+    write_asdf(folder / "files" / MADE["asdf"])
     for file in FILES.values():
         shutil.copy(DATA / file, folder / "files")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:
@@ -130,7 +176,7 @@ def job_of_it(case: FormatCase, folder: Path, url: str) -> None:
         assert status.counts["ok"] == 1, row.reason
         assert row.hdu == case.array.path
         job.fetch(folder / "job", progress=False)
-    [result] = (folder / "job").glob(f"0{DEFAULTS[case.file.format]}")
+    [result] = (folder / "job").glob(f"0{suffix_of(case.file.format)}")
     case.check(result)
     picture = httpx.get(f"{url}/api/jobs/{status.id}/previews/{row.name}.png")
     assert picture.content.startswith(b"\x89PNG"), picture.text
@@ -163,7 +209,42 @@ def job_by_page(case: FormatCase, folder: Path, url: str) -> None:
         job = remote.job(answer.headers["Location"].rstrip("/").rpartition("/")[2])
         assert job.wait(progress=False).counts["ok"] == 1
         [row] = job.rows()
-    assert row.name == f"0{DEFAULTS[case.file.format]}"
+    assert row.name == f"0{suffix_of(case.file.format)}"
+
+
+@contextmanager
+def catalogued(case: FormatCase, folder: Path) -> Iterator[None]:
+    """A catalogue with a dataset of the file alone, added by command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/own.sqlite")
+        with Catalog.open() as catalog:
+            catalog.add_store("own", str(case.path.parent))
+        words = ["dataset", "add", "grids", "own:", "--pattern", case.path.name]
+        answer = CliRunner().invoke(app, words)
+        assert answer.exit_code == 0, answer.output
+        yield
+
+
+def add_it(case: FormatCase, folder: Path, url: str) -> None:
+    with catalogued(case, folder):
+        condition = swathe.datasets.show("grids")
+        assert condition.dataset.states == {"own": {"ok": 1}}, condition.faults
+        found = swathe.find(dataset="grids")
+        assert case.array.path in list(found["array"])
+        assert set(found["file"]) == {f"own:{case.path.name}"}
+        shapes = dict(zip(found["array"], found["shape"], strict=True))
+        assert shapes[case.array.path] == " x ".join(map(str, reversed(case.array.shape)))
+
+
+def find_it(case: FormatCase, folder: Path, url: str) -> None:
+    with catalogued(case, folder):
+        criteria = FOUND_BY.get(case.name, {})
+        for name, value in criteria.items():
+            found = swathe.find(dataset="grids", **{name: value})
+            assert f"own:{case.path.name}" in list(found["file"]), name
+        for name, value in ELSEWHERE.items():
+            assert len(swathe.find(dataset="grids", **{name: value})) == 0, name
+        assert len(swathe.find(dataset="grids")) > 0
 
 
 def trace_it(case: FormatCase, folder: Path, url: str) -> None:
@@ -182,13 +263,15 @@ ACTIONS: dict[str, Callable[[FormatCase, Path, str], None]] = {
     "portal job by command": job_by_command,
     "portal job by page": job_by_page,
     "trace": trace_it,
+    "dataset add": add_it,
+    "find": find_it,
 }
-"""What is done with each format. Another action, such as of datasets, is one line here."""
+"""What is done with each format. Another action is one line here."""
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *MADE])
 def test_each_format_works_in_each_part(
     name: str, action: str, portal: RunningPortal, tmp_path: Path
 ) -> None:
-    ACTIONS[action](FormatCase(name), tmp_path, portal.url)
+    ACTIONS[action](FormatCase(name, portal.folder / "files"), tmp_path, portal.url)

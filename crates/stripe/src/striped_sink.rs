@@ -371,8 +371,9 @@ pub(crate) fn remove_parts(
 
 /// Let servers remove what is not needed; those that failed a moment ago, or hang, are left out.
 fn tidy(servers: &[Arc<Server>], work: impl Fn(usize, &Server) + Send + Sync + 'static) {
-    let standing =
-        |ended: &[Option<()>]| Standing::of(ended.iter().flatten().count(), 0, 1, servers.len());
+    let standing = |results: &[Option<()>]| {
+        Standing::of(results.iter().flatten().count(), 0, 1, servers.len())
+    };
     ask_enough(&present(servers, 1), servers.len(), TIDY, standing, work);
 }
 

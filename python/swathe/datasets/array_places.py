@@ -1,4 +1,7 @@
-"""Find the footprint of an array of a file: grid, swath, track, GeoTIFF or grid of HDF-EOS."""
+"""Find the footprint of an array of a file: grid, swath, track, GeoTIFF or grid of HDF-EOS.
+
+A swath has a latitude and longitude for each pixel, or for tie points on coarser axes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from swathe.files.array_region import plane_axes
 from swathe.files.places import geotiff
 from swathe.files.places.coordinates import BLOCK_ELEMENTS, MOST_ROW_ELEMENTS, check_size, values_of
 from swathe.files.places.grid import check_axis
-from swathe.files.places.regions import geolocation
+from swathe.files.places.regions import pair_on_axes, tie_points_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
     from swathe.catalog.records.datasets import EarthFootprint
     from swathe.files.array import Array
+    from swathe.files.places.tie_points import TiePoints
+
+    RowsOfPlaces = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 MOST_PLACES = 2**20
 """Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
@@ -45,7 +51,7 @@ class Places:
         """Set the StructMetadata of the file."""
         self._grids = _grids(structure)
         self._left = MOST_FILE_ELEMENTS
-        self._footprints: dict[tuple[str, str], EarthFootprint | RegionError] = {}
+        self._footprints: dict[tuple[object, ...], EarthFootprint | RegionError] = {}
 
     def footprint(self, array: Array) -> EarthFootprint:
         """Return the footprint of an array.
@@ -62,8 +68,13 @@ class Places:
         if group is not None:
             _check_grid(array, group)
             return self._once(("", group["GridName"]), partial(_hdf_eos_grid, array, group))
-        latitude, longitude = geolocation(array)
+        pair = pair_on_axes(array)
         _check_earth(array)
+        if pair is None:
+            points = tie_points_of(array)
+            tie_key = points.latitude.path, points.longitude.path, points.axes
+            return self._once(tie_key, partial(_by_tie_points, points))
+        latitude, longitude = pair
         key = latitude.path, longitude.path
         if key not in self._footprints:
             if latitude.size > self._left:
@@ -74,7 +85,7 @@ class Places:
             self._left -= latitude.size
         return self._once(key, partial(_by_coordinates, latitude, longitude))
 
-    def _once(self, key: tuple[str, str], make: Callable[[], EarthFootprint]) -> EarthFootprint:
+    def _once(self, key: tuple[object, ...], make: Callable[[], EarthFootprint]) -> EarthFootprint:
         if key not in self._footprints:
             try:
                 self._footprints[key] = make()
@@ -162,17 +173,40 @@ def _mesh(
     return earth_footprint(lat, lon, steps)
 
 
+def _by_tie_points(points: TiePoints) -> EarthFootprint:
+    what = f"{points.latitude.url}, tie points {points.latitude.path}"
+    shape = tuple(each.length for each in points.axes)
+    if len(shape) == 1:
+        if shape[0] > MOST_ROW_ELEMENTS:
+            raise RegionError(f"{what}: expected at most {MOST_ROW_ELEMENTS} elements")
+        return _track_along(what, *points.places([(0, shape[0])]))
+    return _swath_of(what, shape, lambda start, stop: points.places([(start, stop), (0, shape[1])]))
+
+
 def _swath(latitude: Array, longitude: Array) -> EarthFootprint:
-    shape = latitude.shape
-    if not math.prod(shape):
-        raise RegionError(f"expected places in {latitude.path}, found shape {shape}")
-    check_size(f"{latitude.url}, coordinate {latitude.path}", shape)
+    if not math.prod(latitude.shape):
+        raise RegionError(f"expected places in {latitude.path}, found shape {latitude.shape}")
+    return _swath_of(
+        f"{latitude.url}, coordinate {latitude.path}",
+        latitude.shape,
+        lambda start, stop: (values_of(latitude, start, stop), values_of(longitude, start, stop)),
+    )
+
+
+def _swath_of(what: str, shape: tuple[int, ...], places: RowsOfPlaces) -> EarthFootprint:
+    """Return the footprint of pixels that have a place each.
+
+    Args:
+        what: name of the places, for errors.
+        shape: rows and columns.
+        places: function that returns latitudes and longitudes of rows from `start` to `stop`.
+    """
+    check_size(what, shape)
     step = max(1, math.ceil(math.sqrt(math.prod(shape) / MOST_PLACES)))
     rows, columns = (
         np.unique(np.append(np.arange(0, size, step), size - 1)).astype(int) for size in shape
     )
-    lat, lon = (_some(each, rows, columns) for each in (latitude, longitude))
-    vectors = _vectors(lat, lon)
+    vectors = _vectors(*_some(places, shape, rows, columns))
     for axis, lines in ((0, rows), (1, columns)):
         if len(lines) > 1:
             ends = float(lines[1] - lines[0]), float(lines[-1] - lines[-2])
@@ -182,16 +216,20 @@ def _swath(latitude: Array, longitude: Array) -> EarthFootprint:
 
 
 def _some(
-    coordinate: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Read some rows and columns of a coordinate, in blocks."""
-    block = max(1, BLOCK_ELEMENTS // coordinate.shape[1])
+    places: RowsOfPlaces,
+    shape: tuple[int, ...],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read latitudes and longitudes of some rows and columns, in blocks."""
+    block = max(1, BLOCK_ELEMENTS // shape[1])
     parts = []
-    for start in range(0, coordinate.shape[0], block):
-        stop = min(start + block, coordinate.shape[0])
+    for start in range(0, shape[0], block):
+        stop = min(start + block, shape[0])
         here = rows[(rows >= start) & (rows < stop)] - start
-        parts.append(values_of(coordinate, start, stop)[here][:, columns])
-    return np.concatenate(parts)
+        parts.append([values[here][:, columns] for values in places(start, stop)])
+    latitude, longitude = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return latitude, longitude
 
 
 def _vectors(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,10 +245,16 @@ def _track(latitude: Array, longitude: Array) -> EarthFootprint:
     """Return the footprint of a track: as wide as its places are apart."""
     if latitude.size > MOST_ROW_ELEMENTS:
         raise RegionError(f"expected at most {MOST_ROW_ELEMENTS} elements in {latitude.path}")
-    vectors = _vectors(values_of(latitude), values_of(longitude))
+    return _track_along(latitude.path, values_of(latitude), values_of(longitude))
+
+
+def _track_along(
+    what: str, latitude: NDArray[np.float64], longitude: NDArray[np.float64]
+) -> EarthFootprint:
+    vectors = _vectors(latitude, longitude)
     vectors = vectors[np.isfinite(vectors[:, 0])]
     if len(vectors) < 2:
-        raise RegionError(f"expected two places or more in {latitude.path}, found {len(vectors)}")
+        raise RegionError(f"expected two places or more in {what}, found {len(vectors)}")
     vectors = with_edges(vectors, 0, (1.0, 1.0))
     step = max(1, len(vectors) // 4096)
     vectors = np.concatenate([vectors[:-1:step], vectors[-1:]])
@@ -218,7 +262,7 @@ def _track(latitude: Array, longitude: Array) -> EarthFootprint:
     across = cross(vectors, along)
     size = length(across)
     if not (size > 0).all():
-        raise RegionError(f"expected places that differ in {latitude.path}, found equal ones")
+        raise RegionError(f"expected places that differ in {what}, found equal ones")
     half = float(np.median(length(np.diff(vectors, axis=0)))) / 2
     shift = across * (half / size)[:, None]
     sides = np.stack([vectors - shift, vectors + shift], axis=1)
@@ -228,7 +272,7 @@ def _track(latitude: Array, longitude: Array) -> EarthFootprint:
 
 def _raster(array: Array) -> EarthFootprint:
     attrs = array.attrs
-    matrix, to_degrees = geotiff.pixel_transform(array), geotiff._degrees(array)
+    matrix, to_degrees = geotiff.pixel_transform(array), geotiff.degrees_transformer(array)
     if "GeogSemiMajorAxisGeoKey" in attrs:
         _check_radius(_first_number(attrs["GeogSemiMajorAxisGeoKey"]))
     y, x = plane_axes(array)

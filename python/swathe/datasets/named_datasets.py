@@ -136,12 +136,14 @@ def _scan(
 
     from swathe.core.progress import progress_bar
     from swathe.datasets.scan import scan
+    from swathe.datasets.zarr_folders import with_zarr_folders
     from swathe.stores.listing import list_objects, read_list
 
     if objects is not None:
         paths = read_list(Path(os.fspath(objects)), dataset.prefix, dataset.pattern)
     else:
-        paths = list_objects(catalog.store(dataset.store), dataset.prefix, dataset.pattern)
+        every = list_objects(catalog.store(dataset.store), dataset.prefix, None)
+        paths = with_zarr_folders(every, dataset.prefix, dataset.pattern)
     names = [*paths]
     with progress_bar("cataloguing", progress, len(names)) as show_count:
         return scan(

@@ -45,7 +45,8 @@ class ArrayFiles:
             SwatheError: If the file cannot be read.
         """
         check_file(file, self.check_source)
-        if len(self.suffixes) + len(self.unreadable) >= MOST_ARRAY_FILES:
+        is_known = file in self.suffixes or file in self.unreadable
+        if not is_known and len(self.suffixes) + len(self.unreadable) >= MOST_ARRAY_FILES:
             raise LimitError(
                 f"{file}: expected up to {MOST_ARRAY_FILES:,} files of arrays in a job, found more"
             )

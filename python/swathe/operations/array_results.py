@@ -31,8 +31,11 @@ FITS_SUFFIX = ".fits"
 
 
 def suffix_of(file_format: str) -> str:
-    """Return the suffix of results in the format of their source."""
-    return DEFAULTS[file_format]
+    """Return the suffix of results in the format of their source.
+
+    Results of a Zarr are NetCDF: a list has files, and a Zarr is a folder.
+    """
+    return ".nc" if file_format == "zarr" else DEFAULTS[file_format]
 
 
 def is_of_array(row: RowRecord) -> bool:

@@ -34,6 +34,8 @@ pub(crate) fn open(name: &str, stores: &Stores) -> Result<Arc<dyn Source>, Store
     let place = Place::new(name, stores);
     match list(&place, stores) {
         Ok(table) => Ok(Arc::new(FolderSource::new(place, table))),
+        // The reason why there is none, as for any other name.
+        Err(StoreError::NotFound { .. }) if place.store.is_local() => stores.open(name),
         // An object may have such a name.
         Err(error) if place.store.is_local() || name.ends_with('/') => Err(error),
         Err(error) => stores.open(name).map_err(|_| error),

@@ -51,7 +51,7 @@ def raster_ranges(array: Array, bounds: Bounds) -> list[dict[int, tuple[int, int
 
     what = f"{array.url}, array {array.path}"
     matrix = pixel_transform(array)
-    to_degrees = _degrees(array)
+    to_degrees = degrees_transformer(array)
     y, x = plane_axes(array)
     height, width = array.shape[y], array.shape[x]
     if to_degrees is None and not matrix[0, 1] and not matrix[1, 0]:
@@ -119,7 +119,7 @@ def _numbers(array: Array, name: str, count: int) -> NDArray[np.float64]:
     return values.astype(np.float64)
 
 
-def _degrees(array: Array) -> Any:
+def degrees_transformer(array: Array) -> Any:
     """Return what converts `(x, y)` to degrees: `None` if they are, else a pyproj transformer."""
     attrs = array.attrs
     what = f"{array.url}, array {array.path}"

@@ -49,8 +49,8 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     what = f"{array.url}, array {array.path}"
     if has_place(array):
         parts = raster_ranges(array, box)
-    elif (pair := _pair_on_axes(array)) is None:
-        region = _tie_points_of(array).box(box)
+    elif (pair := pair_on_axes(array)) is None:
+        region = tie_points_of(array).box(box)
         parts = [] if region is None else [region]
     else:
         latitude, longitude = pair
@@ -77,14 +77,18 @@ def geolocation(array: Array) -> tuple[Array, Array]:
     Raises:
         RegionError: If there are none, or several.
     """
-    pair = _pair_on_axes(array)
+    pair = pair_on_axes(array)
     if pair is None:
         raise _no_place(array)
     return pair
 
 
-def _pair_on_axes(array: Array) -> tuple[Array, Array] | None:
-    """Return latitudes and longitudes on axes of an array; `None` if there are none."""
+def pair_on_axes(array: Array) -> tuple[Array, Array] | None:
+    """Return latitudes and longitudes on axes of an array; `None` if there are none.
+
+    Raises:
+        RegionError: If there are several.
+    """
 
     def fits(other: Array) -> bool:
         return other.ndim > 0 and axes_of(other, array) is not None
@@ -111,7 +115,7 @@ def _pair_on_axes(array: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def _tie_points_of(array: Array) -> TiePoints:
+def tie_points_of(array: Array) -> TiePoints:
     """Return the tie points of an array.
 
     Raises:

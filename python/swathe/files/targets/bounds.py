@@ -36,7 +36,7 @@ def boxes_of_bounds(
     if tree_of is None:
         raise TargetsError(
             f"the targets: expected boxes or positions in the sky, found {', '.join(BOUNDS)}: "
-            "this is for cut_many"
+            "arrays have these"
         )
     boxes: dict[int, Box] = {}
     faults: dict[int, Fault] = {}

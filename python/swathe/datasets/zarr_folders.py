@@ -1,0 +1,74 @@
+"""Turn the files of a Zarr folder, as a store lists them, into one object: the folder."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from swathe.stores.listing import ListedObject, UnlistedObject, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+METADATA = ("zarr.json", ".zgroup", ".zarray")
+"""Files that make a folder a Zarr, if its name ends in `.zarr`: else a store does not open it."""
+
+
+def with_zarr_folders(
+    entries: Iterable[ListedObject | UnlistedObject], prefix: str, pattern: str | None
+) -> Iterator[ListedObject | UnlistedObject]:
+    """Yield the objects that match a pattern; a Zarr folder is one object, its files are none.
+
+    Its size is that of all files. Its mark is a digest of their names, sizes and marks; it has none
+    if one of them has none. With a part that could not be listed a folder has none, too.
+
+    Args:
+        entries: all entries of a listing.
+        prefix: folder of the listing.
+        pattern: shell pattern of names, or of paths below the prefix; `None`: all.
+    """
+    every = [*entries]
+    places = {
+        each.path.rpartition("/")[0]
+        for each in every
+        if isinstance(each, ListedObject) and _is_of_zarr(each.path)
+    }
+    members: dict[str, list[ListedObject]] = {}
+    unlisted = [each.path for each in every if isinstance(each, UnlistedObject)]
+    for each in every:
+        if isinstance(each, UnlistedObject):
+            yield each
+            continue
+        folder = _outermost(each.path, places)
+        if folder:
+            members.setdefault(folder, []).append(each)
+        elif matches(each.path, prefix, pattern):
+            yield each
+    for folder, files in members.items():
+        if matches(folder, prefix, pattern):
+            is_whole = not any(path.startswith(f"{folder}/") for path in unlisted)
+            yield _folder_object(folder, files, is_whole=is_whole)
+
+
+def _is_of_zarr(path: str) -> bool:
+    """Check whether a path is that of the metadata of a Zarr."""
+    return path.endswith(tuple(f".zarr/{name}" for name in METADATA))
+
+
+def _outermost(path: str, places: set[str]) -> str:
+    """Return the outermost of some folders around a file; empty if it is in none."""
+    end = path.find("/")
+    while end > 0:
+        if path[:end] in places:
+            return path[:end]
+        end = path.find("/", end + 1)
+    return ""
+
+
+def _folder_object(folder: str, files: list[ListedObject], *, is_whole: bool) -> ListedObject:
+    if not is_whole or not all(each.shows_changes() for each in files):
+        return ListedObject(folder)
+    digest = hashlib.sha256()
+    for each in sorted(files, key=lambda file: file.path):
+        digest.update(f"{each.path}\0{each.size}\0{each.mark}\0".encode("utf-8", "surrogateescape"))
+    return ListedObject(folder, sum(each.size or 0 for each in files), etag=digest.hexdigest())
