@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swathe.core.errors import OutputError
-from swathe.core.folder_output import refuse_nested, write_folder
+from swathe.core.folder_output import refuse_overlap, write_folder
 
 MEMBERS = [("zarr.json", b"{}"), ("lst/zarr.json", b"{}"), ("lst/c/0/0", b"1"), ("x/c", b"1")]
 
@@ -59,9 +59,9 @@ def test_outputs_and_sources_are_apart(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a.zarr")
     for output in ("a.zarr/x.nc", "b/lst/x.zarr"):
         with pytest.raises(OutputError, match="inside the source"):
-            refuse_nested(tmp_path / output, tmp_path / "a.zarr")
+            refuse_overlap(tmp_path / output, tmp_path / "a.zarr")
     for source in ("a.zarr/lst", "b/lst/c/0/0"):
         with pytest.raises(OutputError, match="is inside it"):
-            refuse_nested(tmp_path / "a.zarr", tmp_path / source)
-    refuse_nested(tmp_path / "c.zarr", tmp_path / "a.zarr")
-    refuse_nested(tmp_path / "c.zarr", "https://example.org/a.zarr")
+            refuse_overlap(tmp_path / "a.zarr", tmp_path / source)
+    refuse_overlap(tmp_path / "c.zarr", tmp_path / "a.zarr")
+    refuse_overlap(tmp_path / "c.zarr", "https://example.org/a.zarr")

@@ -20,7 +20,7 @@ MEMBER = re.compile(r"zarr\.json|\.z(array|group|attrs|metadata)|c|(c\.)?\d+(\.\
 """Name of a file of a Zarr: metadata, or a chunk."""
 
 
-def refuse_nested(output: Path, source: str | os.PathLike[str]) -> None:
+def refuse_overlap(output: Path, source: str | os.PathLike[str]) -> None:
     """Refuse an output inside a source that is a folder, or a folder that holds the source.
 
     Args:

@@ -251,12 +251,12 @@ class ArrayCutout:
         """
         from pathlib import Path
 
-        from swathe.core.folder_output import refuse_nested, write_folder
+        from swathe.core.folder_output import refuse_overlap, write_folder
         from swathe.core.outputs import write_file
         from swathe.files.array_outputs import saving
 
         path = Path(path)
-        refuse_nested(path, self.url)
+        refuse_overlap(path, self.url)
         if path.suffix.lower() == ".zarr":
             from swathe.files.array_outputs.zarr import zarr_members
 

@@ -64,7 +64,7 @@ def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
     """Return attributes as texts, numbers, lists of them, and long vectors of numbers."""
     import numpy as np
 
-    plain = {}
+    plain: dict[str, Any] = {}
     for name, value in attrs.items():
         if name == without or name in INTERNAL:
             continue

@@ -27,7 +27,7 @@ OFFSETS = {"i1": -(2**7), "u2": 2**15, "u4": 2**31, "u8": 2**63}
 OTHERS = {"b1": "u1", "f2": "f4"}
 PACKING = (*SCALING, "_FillValue", "missing_value", "_Unsigned")
 MOST_CARD_TEXT = 1000
-RESERVED = re.compile(
+STRUCTURE = re.compile(
     r"SIMPLE|XTENSION|BITPIX|NAXIS\d*|EXTEND|[PG]COUNT|GROUPS|BSCALE|BZERO|BLANK|CONTINUE|END"
     r"|TFIELDS|THEAP|Z(IMAGE|TABLE|BITPIX|CMPTYPE|SCALE|ZERO|BLANK)|ZNAXIS\d*"
     r"|CHECKSUM|DATASUM|INHERIT",
@@ -125,7 +125,7 @@ def _add_attributes(header: fits.Header, attrs: dict[str, Any]) -> None:
             or not name.isascii()
             or "=" in name
             or key in header
-            or RESERVED.fullmatch(key)
+            or STRUCTURE.fullmatch(key)
             or not name
         ):
             continue
