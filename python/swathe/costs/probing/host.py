@@ -157,11 +157,11 @@ def _filtering() -> dict[str, list[float]]:
         "shuffle": ({"name": "shuffle", "size": pixels.itemsize}, columns.tobytes()),
     }
     samples: dict[str, list[float]] = {name: [] for name in FILTERS}
-    for name, (filter_description, stored) in chunks.items():
+    for name, (filter_description, content) in chunks.items():
         filters = json.dumps([filter_description])
         for _ in range(MOST_RUNS):
             began_s = time.process_time()
-            _swathe.decode_chunk(filters, 0, stored, pixels.nbytes)
+            _swathe.decode_chunk(filters, 0, content, pixels.nbytes)
             samples[name].append(max((time.process_time() - began_s) / pixels.nbytes, 1e-12))
     return samples
 
