@@ -140,7 +140,7 @@ def test_boxes_of_longitude_and_latitude(
     assert np.array_equal(made["lst"].data, expected.data)
 
 
-@pytest.mark.parametrize("name", ["npy", "png", "h5"])
+@pytest.mark.parametrize("name", ["npy", "png", "h5", "asdf"])
 def test_other_formats_of_arrays(jobs: Jobs, table: dict[str, Any], name: str) -> None:
     first = {column: [cells[0]] for column, cells in table.items()}
     with running(jobs):
@@ -148,6 +148,28 @@ def test_other_formats_of_arrays(jobs: Jobs, table: dict[str, Any], name: str) -
     [row] = jobs.rows(job.id)
     assert (row.status, row.name) == ("ok", f"0.{name}")
     assert contents_of(jobs.result(job.id, row.name))
+
+
+def test_fits_that_is_chosen_is_fits_of_arrays(
+    jobs: Jobs, table: dict[str, Any], tmp_path: Path
+) -> None:
+    """`fits` means the same in a job and in `cut_many`; images stay as they are."""
+    some = {column: [cells[0], cells[2]] for column, cells in table.items()}
+    options = Options.from_mapping({"format": "fits"})
+    with running(jobs):
+        job = ended(jobs, jobs.submit(some, options, "me"))
+    assert job.counts["ok"] == 2, job
+    many = swathe.cut_many(some, tmp_path / "many", format="fits", progress=False)
+    assert list(many["path"]) == ["0.fits", "1.fits"]
+    for row, path in zip(jobs.rows(job.id), many["path"], strict=True):
+        assert (row.status, row.name) == ("ok", path)
+        copy = tmp_path / path
+        copy.write_bytes(contents_of(jobs.result(job.id, row.name)))
+        assert jobs.result(job.id, row.name).media_type == "application/fits"
+        with fits.open(copy) as one, fits.open(tmp_path / "many" / path) as other:
+            assert np.array_equal(one[0].data, other[0].data)
+            assert list(one[0].header) == list(other[0].header)
+    assert np.array_equal(fits.getdata(tmp_path / "0.fits"), VALUES[2:3, 6:13, 5:15])
 
 
 def test_file_that_may_not_be_read_is_not_opened(

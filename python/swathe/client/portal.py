@@ -220,4 +220,8 @@ def _options(
         "time": time_range,
         **own,
     }
-    return Options.from_mapping(options).as_dict()
+    read = Options.from_mapping(options)
+    values = read.as_dict()
+    if not read.has_format:
+        del values["format"]  # the portal's choice: arrays have that of their file
+    return values

@@ -52,7 +52,8 @@ class GivenList:
         stores: the stores, if there are several.
         notes: which of the stores are not used, and why.
         before: sources of an earlier run, which are used again.
-        suffixes: suffix of results in the format of their source, by file of arrays.
+        suffix: suffix of all results of arrays; `None`: that of the format of their source.
+        suffixes: suffix of results, by file of arrays.
         takes_arrays: whether results are made of arrays.
     """
 
@@ -64,6 +65,7 @@ class GivenList:
     stores: ReplicaStores | None = None
     notes: list[str] = field(default_factory=list)
     before: Container[str] = ()
+    suffix: str | None = None
     suffixes: dict[str, str] = field(default_factory=dict)
     takes_arrays: bool = True
 
@@ -136,10 +138,10 @@ class GivenList:
             return None
         if not self.takes_arrays:
             raise OptionError(
-                f"{file}: expected operation cut and one of the formats source, nc, h5, tif, npy "
-                "and png for arrays, found fits or another operation"
+                f"{file}: expected images of FITS to combine, or as in the first part of the "
+                "list, found arrays: choose operation cut, and the format source"
             )
-        self.suffixes[file] = suffix_of(tree.format)
+        self.suffixes[file] = self.suffix or suffix_of(tree.format)
         return tree
 
     def sources(self, rows: RowTable) -> list[str]:

@@ -142,7 +142,7 @@ def cut_many(
     from swathe.cutting.list_run import GivenList, ListRun
     from swathe.cutting.output_paths import OutputPaths
     from swathe.files.targets.target_list import choices_of
-    from swathe.operations.array_results import SOURCE
+    from swathe.operations.array_results import FITS_SUFFIX, SOURCE
     from swathe.operations.registry import ResultOptions
 
     start_s = time.perf_counter()
@@ -174,11 +174,12 @@ def cut_many(
     if resume and settings["stores"]:
         target_list.before = sources_before(output_paths)
     is_fits = result_options.is_plain
-    target_list.takes_arrays = not result_options.is_combined and (not is_fits or format is None)
+    target_list.takes_arrays = not result_options.is_combined
+    target_list.suffix = FITS_SUFFIX if is_fits and format is not None else None
     pieces = target_list.pieces(result_options)
     first = next(pieces)
     if is_fits and target_list.suffixes:
-        # A default: arrays are not FITS.
+        # The engine writes FITS of images only.
         output_paths = OutputPaths.of(output, ResultOptions.read(file_format=SOURCE))
     target_list.takes_arrays &= not output_paths.result_options.is_plain
     output_paths = output_paths._replace(suffixes=target_list.suffixes)

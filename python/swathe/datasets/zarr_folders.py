@@ -34,7 +34,7 @@ def with_zarr_folders(
         if isinstance(each, ListedObject) and _is_of_zarr(each.path)
     }
     members: dict[str, list[ListedObject]] = {}
-    unlisted = [each.path for each in every if isinstance(each, UnlistedObject)]
+    faults = [each.path for each in every if isinstance(each, UnlistedObject)]
     for each in every:
         if isinstance(each, UnlistedObject):
             yield each
@@ -46,7 +46,7 @@ def with_zarr_folders(
             yield each
     for folder, files in members.items():
         if matches(folder, prefix, pattern):
-            is_whole = not any(path.startswith(f"{folder}/") for path in unlisted)
+            is_whole = not any(path.startswith(f"{folder}/") for path in faults)
             yield _folder_object(folder, files, is_whole=is_whole)
 
 

@@ -26,12 +26,14 @@ class ArrayFiles:
     Attributes:
         check_source: function that refuses files.
         is_combined: whether results are made from several images; then arrays are refused.
-        suffixes: suffix of results in the format of their source, by file.
+        suffix: suffix of all results; `None`: that of the format of their source.
+        suffixes: suffix of results, by file.
         unreadable: files that cannot be read.
     """
 
     check_source: Callable[[str], None]
     is_combined: bool
+    suffix: str | None = None
     suffixes: dict[str, str] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
 
@@ -59,7 +61,7 @@ class ArrayFiles:
             return None
         if self.is_combined:
             raise OptionError(f"{file}: expected images of FITS to combine, found arrays")
-        self.suffixes[file] = suffix_of(tree.format)
+        self.suffixes[file] = self.suffix or suffix_of(tree.format)
         return tree
 
 

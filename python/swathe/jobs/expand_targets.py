@@ -71,7 +71,7 @@ class ExpandedJob:
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
         matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
-        suffixes: suffix of results in the format of their source, by file of arrays.
+        suffixes: suffix of results by file of arrays, if it is not the same for all files.
     """
 
     targets: int
@@ -87,7 +87,10 @@ class ExpandedJob:
         return [] if self.rows.group is None else self.rows.group.values
 
     def options(self, options: Options) -> Options:
-        """Return the options of the job: results of arrays have the format of their file."""
+        """Return the options of the job: each result has a suffix of its own with arrays.
+
+        The default is the format of their file; `fits` is FITS of all.
+        """
         if self.suffixes and options.results.is_plain:
             return replace(options, format=SOURCE)
         return options
@@ -199,7 +202,9 @@ def _of_files(
     faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    arrays = ArrayFiles(check_source, is_combined=options.is_combined)
+    is_fits = options.has_format and options.results.is_plain
+    suffix = FITS_SUFFIX if is_fits else None
+    arrays = ArrayFiles(check_source, is_combined=options.is_combined, suffix=suffix)
     rows, unread = _read(Table(columns, copy=False), check_source, arrays)
     rows.group = None if group is None else DictColumn.of(group)
     sound = rows.sound

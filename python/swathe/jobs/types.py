@@ -45,6 +45,7 @@ class Options:
         dataset: dataset searched for sky positions; by default all.
         time: time range of the images, MJD (UTC), from and to.
         own: options that only this operation has, such as `stack`; in JSON beside the others.
+        has_format: whether the format was chosen: then `fits` is also that of arrays.
     """
 
     operation: str = DEFAULT
@@ -56,9 +57,11 @@ class Options:
     dataset: str | None = None
     time: tuple[float, float] | None = None
     own: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    has_format: bool = field(default=False, init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Fill in what follows from the operation."""
+        object.__setattr__(self, "has_format", bool(self.format))
         for name in ("operation", "format", "own"):
             object.__setattr__(self, name, getattr(self.results, name))
 
@@ -69,7 +72,8 @@ class Options:
         Raises:
             JobError: If an option is invalid; the text names it, with expected and found value.
         """
-        names = [each.name for each in fields(cls) if each.name != "own"] + [*own_options()]
+        names = [each.name for each in fields(cls) if each.init and each.name != "own"]
+        names += own_options()
         for name in content:
             if name not in names:
                 raise JobError(
@@ -127,6 +131,7 @@ class Options:
     def as_dict(self) -> dict[str, Any]:
         """Return the options as JSON; `from_mapping` reads them back."""
         values = asdict(self)
+        del values["has_format"]
         values |= values.pop("own")
         return {
             name: list(value) if isinstance(value, tuple) else value

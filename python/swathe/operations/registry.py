@@ -156,6 +156,10 @@ def _maker_of(file_format: str) -> Operation:
     for kind in operations().values():
         if any(each.name == file_format for each in kind.formats):
             return kind
+    if file_format == "zarr":
+        raise OptionError(
+            "format: expected one file for each result, found 'zarr', which is a folder: choose nc"
+        )
     raise OptionError(
         f"format: expected one of {', '.join(formats())}, found {short_text(file_format)}"
     )

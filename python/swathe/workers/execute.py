@@ -362,7 +362,8 @@ class _BatchRun:
         if self.options.results.file_format.memory_per_pixel:
             self._check_size(self._arrays.elements(row))
         [place] = places_of(RowTable.of([row]), self.options)
-        path = self.aside / f"{row.number}{Path(place).suffix}"
+        # The elements are in NUMBER.fits, which is removed.
+        path = self.aside / f"{row.number}.made{Path(place).suffix}"
         content = self._arrays.content(row, cut, row.version, path)
         path.write_bytes(content)
         self._keep_new(row, path, digest_of(content))

@@ -55,6 +55,9 @@ class CutOperation(ConvertingOperation):
         ),
         ResultFormat("h5", "HDF5, of arrays", "an array", ".h5", "application/x-hdf5", 0.05, 5e-3),
         ResultFormat("tif", "TIFF, of arrays", "an array", ".tif", "image/tiff", 0.05, 5e-3),
+        ResultFormat(
+            "asdf", "ASDF, of arrays", "an array", ".asdf", "application/x-asdf", 0.05, 5e-3
+        ),
         # The suffix is part of the name of each result.
         ResultFormat(
             SOURCE, "As the source", "a cutout", "", "application/octet-stream", 0.05, 5e-3
