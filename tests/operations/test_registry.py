@@ -253,7 +253,7 @@ def test_operations_are_whole() -> None:
         assert kind.formats
     names = [option.name for kind in operations().values() for option in kind.options]
     assert len(names) == len(set(names)), "options of two operations have one name"
-    assert list(formats()) == ["fits", "npy", "png", "rgb"]
+    assert list(formats()) == [*"fits npy png nc h5 tif asdf source".split(), "rgb"]
 
 
 def test_a_format_of_one_operation_chooses_it() -> None:
@@ -269,7 +269,7 @@ def test_a_format_of_one_operation_chooses_it() -> None:
     [
         ("sum", None, {}, "operation: expected one of cut, rgb, stack, found 'sum'"),
         (["cut"], None, {}, r"operation: expected a name, found \['cut'\]"),
-        (None, "jpg", {}, "format: expected one of fits, npy, png, rgb, found 'jpg'"),
+        (None, "jpg", {}, "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, rgb"),
         ("stack", "rgb", {}, "format: expected fits for operation stack, found 'rgb'"),
         ("stack", None, {"stack": "sum"}, "stack: expected one of mean, "),
         ("cut", None, {"stack": "mean"}, "stack: expected operation stack, found cut"),
