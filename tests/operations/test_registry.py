@@ -253,7 +253,7 @@ def test_operations_are_whole() -> None:
         assert kind.formats
     names = [option.name for kind in operations().values() for option in kind.options]
     assert len(names) == len(set(names)), "options of two operations have one name"
-    assert list(formats()) == [*"fits npy png nc h5 tif asdf source".split(), "rgb"]
+    assert list(formats()) == [*["fits", "npy", "png", "nc", "h5", "tif", "asdf", "source"], "rgb"]
 
 
 def test_a_format_of_one_operation_chooses_it() -> None:
