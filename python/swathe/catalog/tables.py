@@ -288,14 +288,13 @@ class GranuleRow(Base):
     seen_at: Mapped[datetime]
 
 
-class FootprintRow(Base):
-    """A range of HEALPix cells, nested, of order 29, that a granule may touch.
+class CellRange:
+    """Columns of a range of HEALPix cells, nested, of order 29, that a granule may touch.
 
     A range is at most `4 ** level` cells long. So all ranges that touch a position start in a known
     interval of the index, level by level.
     """
 
-    __tablename__ = "footprints"
     __table_args__ = ({"sqlite_with_rowid": False},)
     level: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     first: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -305,17 +304,16 @@ class FootprintRow(Base):
     )
 
 
-class EarthFootprintRow(Base):
-    """A range of cells as in `FootprintRow`, of longitude and latitude on the Earth."""
+class FootprintRow(CellRange, Base):
+    """A range of cells on the sky."""
+
+    __tablename__ = "footprints"
+
+
+class EarthFootprintRow(CellRange, Base):
+    """A range of cells of longitude and latitude on the Earth."""
 
     __tablename__ = "earth_footprints"
-    __table_args__ = ({"sqlite_with_rowid": False},)
-    level: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    first: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    last: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    granule_id: Mapped[int] = mapped_column(
-        ForeignKey("granules.id", ondelete="CASCADE"), primary_key=True, index=True
-    )
 
 
 class JobTable(Base):

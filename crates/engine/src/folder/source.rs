@@ -394,7 +394,7 @@ impl Source for FolderSource {
     }
 }
 
-/// Ranges that are being read, in order: so many requests are in flight.
+/// Reads ranges of a folder, in their order, with several requests in flight.
 struct FolderRead {
     folder: Arc<Folder>,
     ranges: IntoIter<Range<u64>>,

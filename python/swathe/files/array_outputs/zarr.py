@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swathe.files.variable import VariableSet
 
 CHUNK_BYTES = 4 << 20
-"""A chunk has about so many bytes at most."""
+"""Largest size of a chunk, roughly."""
 GZIP_LEVEL = 4
 ORDERS = {"<": "little", ">": "big"}
 
