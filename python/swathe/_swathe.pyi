@@ -115,6 +115,13 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
+    def ask_failed_servers(self, name: str) -> None:
+        """Ask the servers of a striped store that failed a moment ago, so that they take part again.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
     def stripe_hedges(self, name: str) -> str:
         """Return how often parts of a striped store were late in this process, as JSON.
 

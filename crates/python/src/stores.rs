@@ -113,6 +113,15 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), work)
     }
 
+    /// Ask the servers of a striped store that failed a moment ago, so that they take part again.
+    fn ask_failed_servers(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let work = |upkeep: &Upkeep, _: &str| {
+            upkeep.ask_failed_servers();
+            Ok(())
+        };
+        self.look_after(py, &format!("{name}:"), work).map(drop)
+    }
+
     /// How often parts of a striped store were late in this process, as JSON.
     fn stripe_hedges(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.hedges()))

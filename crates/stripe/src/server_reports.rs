@@ -27,6 +27,15 @@ impl Upkeep {
         let server = self.servers().iter().find(|server| server.name == name)?;
         Some(report_of(server, self.servers(), false))
     }
+
+    /// Ask the servers that failed a moment ago whether they are there, so that they take part again.
+    pub fn ask_failed_servers(&self) {
+        ask_all(self.servers(), |_, server| {
+            if server.has_failed() {
+                drop(server.answers());
+            }
+        });
+    }
 }
 
 /// What a server says, beside the others of its store.

@@ -134,7 +134,7 @@ def check_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    _ask_servers(engine, store)
+    engine.ask_failed_servers(store.name)
     report = CheckReport()
     names = list(_sizes_of(place, pattern, report))
     report.objects = report.failed
@@ -189,7 +189,7 @@ def repair_stripes(
         raise OptionError(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
         )
-    _ask_servers(engine, store)
+    engine.ask_failed_servers(store.name)
     report = RepairReport()
     sizes = _sizes_of(place, pattern, report)
     amounts = RepairBytes()
@@ -268,7 +268,7 @@ def rebalance_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    _ask_servers(engine, store)
+    engine.ask_failed_servers(store.name)
     report = CopyReport()
     sizes = _sizes_of(place, pattern, report)
     servers = {each.name for each in store.over}
@@ -318,11 +318,6 @@ def _stripe_of(place: str) -> tuple[Store, Stores]:
     if not store.over:
         raise OptionError(f"{name}: expected a striped store, found {store.url}")
     return store, known_stores() or to_native([store])
-
-
-def _ask_servers(engine: Stores, store: Store) -> None:
-    """Ask each server of a store, so that one that was away a moment ago is not left out."""
-    engine.stripe_servers(store.name, False)
 
 
 def _is_all(place: str, pattern: str | None) -> bool:
