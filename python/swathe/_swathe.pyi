@@ -116,7 +116,7 @@ class Stores:
         """
 
     def ask_failed_servers(self, name: str) -> None:
-        """Ask the servers of a striped store that failed a moment ago, so that they take part again.
+        """Ask the servers of a striped store that failed a moment ago: they may be there again.
 
         Raises:
             ValueError: If the store is not striped.

@@ -127,7 +127,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
             )
         _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
-            typer.echo(f"  note: no sky position: {count_text(count, 'image')}: {note}", err=True)
+            typer.echo(f"  note: no position: {count_text(count, 'image')}: {note}", err=True)
     if report.faults:
         raise typer.Exit(1)
 
