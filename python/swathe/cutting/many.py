@@ -86,9 +86,9 @@ def cut_many(
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
             with one angle as size.
         format: format of the results: `fits`, `npy` (the physical pixels; of arrays the elements
-            as stored), `png` (a preview of one plane), of arrays also `nc`, `h5` and `tif`, with
-            coordinates and attributes as `cut` writes them, `source` (that of each file: `nc` or
-            `tif` of arrays, else `fits`; the default of lists whose first part has arrays) or
+            as stored), `png` (a preview of one plane), of arrays also `nc`, `h5`, `tif` and
+            `asdf`, with coordinates and attributes as `cut` writes them, `source` (that of each
+            file; the default of lists whose first part has arrays) or
             `rgb` (operation `rgb`: one picture of three images: the rows of a `group`, red first).
             A `.fits` file holds only `fits`, and a stack is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its

@@ -13,6 +13,7 @@ from swathe.files.array_file import ArrayFile
 from swathe.files.array_outputs import DEFAULTS, saving
 from swathe.files.array_region import region_of
 from swathe.files.file import open_any
+from swathe.files.targets.hdus import is_array_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ def suffix_of(file_format: str) -> str:
 
 def is_of_array(row: RowRecord) -> bool:
     """Check whether a row is a region of an array, not of an image of FITS."""
-    return row.hdu is not None and row.hdu.startswith("/")
+    return is_array_path(row.hdu)
 
 
 @dataclass

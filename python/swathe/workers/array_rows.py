@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from swathe.core.errors import SwatheError
 from swathe.core.row_record import fault_of
 from swathe.files.file import arrays_of
+from swathe.files.targets.hdus import is_array_path
 from swathe.operations.array_results import is_of_array
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ def describe_files(rows: RowTable, should_stop: Callable[[], bool]) -> dict[int,
     Returns:
         The faults of rows whose file is rejected, by index.
     """
-    hdus = rows.hdu.few().values
-    if not any(hdu is not None and hdu.startswith("/") for hdu in hdus):
+    if not any(map(is_array_path, rows.hdu.few().values)):
         return {}
     faults: dict[int, Fault] = {}
     fault_of_file: dict[str, Fault | None] = {}

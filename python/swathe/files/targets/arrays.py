@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from swathe.core.errors import RegionError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.files.targets.cells import is_missing, text_of
+from swathe.files.targets.hdus import is_array_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +62,7 @@ def with_arrays(
     files = {
         source
         for source, hdu, is_sound in zip(sources, hdus, sound, strict=True)
-        if is_sound and (_is_array_file(source) or (hdu is not None and hdu.startswith("/")))
+        if is_sound and (_is_array_file(source) or is_array_path(hdu))
     }
     if not files:
         return rows

@@ -42,11 +42,13 @@ def boxes_of_bounds(
     faults: dict[int, Fault] = {}
     sources, paths = rows.source.list(), rows.hdu.list()
     box_of = lru_cache(maxsize=1000)(_box)
+    # Each file is described once, not once for each of its rows.
+    is_array_file = lru_cache(maxsize=1000)(lambda source: tree_of(source) is not None)
     for row, is_sound in enumerate(rows.sound.tolist()):
         if not is_sound:
             continue
         try:
-            if tree_of(sources[row]) is None:
+            if not is_array_file(sources[row]):
                 raise RegionError(
                     f"{sources[row]}: expected an array with longitudes and latitudes, found FITS"
                 )

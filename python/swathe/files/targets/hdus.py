@@ -60,5 +60,10 @@ def hdu_text(hdu: HduKey | None) -> str | None:
     return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
 
 
+def is_array_path(hdu: str | None) -> bool:
+    """Check whether the text of an HDU is the path of an array in a file that is not FITS."""
+    return hdu is not None and hdu.startswith("/")
+
+
 def _is_whole(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
