@@ -15,6 +15,7 @@ from swathe._swathe import assumed_costs
 from swathe.core.argument_checks import check_text
 from swathe.core.errors import DatasetError, RegionError
 from swathe.core.value_errors import short_text
+from swathe.files.targets.bounds import BOUNDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,9 +57,6 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
 """Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..., the
 fastest axis first. `body` is `sky` or `earth`: where the position is."""
 
-
-BOUNDS = ("west", "south", "east", "north")
-"""Columns of the box of a search on the Earth."""
 
 
 def find(
