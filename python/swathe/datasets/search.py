@@ -58,7 +58,6 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
 fastest axis first. `body` is `sky` or `earth`: where the position is."""
 
 
-
 def find(
     sky: SkyCoord | tuple[Any, Any] | str | None = None,
     radius_deg: float = 0.0,
