@@ -631,6 +631,10 @@ class Object:
         """Return bytes of the decompressed object; fewer only at its end."""
 
     @property
+    def first_bytes(self) -> int:
+        """How many of its first bytes are in memory since it was opened."""
+
+    @property
     def block_bytes(self) -> int:
         """Bytes that are best read at once: as many as take the time of a request."""
 

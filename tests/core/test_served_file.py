@@ -61,15 +61,36 @@ def test_bytes_are_those_of_the_file(
     assert answer == hashlib.sha256(CONTENT[offset : offset + length]).digest()
 
 
-def test_near_bytes_are_read_once(confined: ConfinedProcess) -> None:
+@pytest.mark.parametrize(("offset", "length"), [(0, 20), (90, 3000), (12_345, 19 << 20)])
+@pytest.mark.parametrize("first_bytes", [100, 1000, 40_000])
+def test_bytes_after_the_first_are_those_of_the_file(
+    confined: ConfinedProcess, first_bytes: int, offset: int, length: int
+) -> None:
+    file = FileReads(read_content, len(CONTENT), 1000, first_bytes)
+    answer = run(confined, "checksum", file, offset=offset, length=length)
+    assert answer == hashlib.sha256(CONTENT[offset : offset + length]).digest()
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "length", "expected"),
+    [
+        (0, 100, [(0, 256 << 10)]),
+        (1000, 1000, [(0, 1000)]),
+        (1000, 1001, [(0, 1000), (1000, 256 << 10)]),
+    ],
+)
+def test_near_bytes_are_read_once(
+    confined: ConfinedProcess, first_bytes: int, length: int, expected: list[tuple[int, int]]
+) -> None:
     reads = []
 
     def read_at(offset: int, length: int) -> bytes:
         reads.append((offset, length))
         return read_content(offset, length)
 
-    run(confined, "checksum", FileReads(read_at, len(CONTENT)), offset=0, length=100)
-    assert reads == [(0, 256 << 10)]
+    file = FileReads(read_at, len(CONTENT), first_bytes=first_bytes)
+    run(confined, "checksum", file, offset=0, length=length)
+    assert reads == expected
 
 
 @pytest.mark.parametrize("error", [NotFoundError("gone"), SourceError("reset"), KeyError("ours")])

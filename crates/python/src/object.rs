@@ -175,6 +175,12 @@ impl Object {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// How many of its first bytes are in memory since it was opened.
+    #[getter]
+    fn first_bytes(&self) -> usize {
+        self.inner.first().len()
+    }
+
     /// Bytes that are best read at once by a reader of few.
     #[getter]
     fn block_bytes(&self) -> u64 {

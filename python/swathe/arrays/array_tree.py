@@ -55,7 +55,7 @@ class ArrayDescription:
         shape = self.storage.get("chunk_shape")
         return None if shape is None else tuple(shape)
 
-    @property
+    @cached_property
     def plane(self) -> tuple[int, int] | None:
         """Return the numbers of the axes of its planes; `None` if it has less than two axes.
 
@@ -93,6 +93,7 @@ class ArrayTree:
         self.format: str = head["format"]
         self.library: str = head["library"]
         self._groups: dict[str, Any] = head["groups"]
+        self._coordinates: dict[str, dict[str, ArrayDescription]] = {}
         self.arrays: dict[str, ArrayDescription] = {
             each["name"]: ArrayDescription(
                 each["name"],
@@ -126,6 +127,12 @@ class ArrayTree:
         Those are arrays named as one of its axes, and those that its attribute `coordinates`
         names, in its group or the nearest group around it.
         """
+        known = self._coordinates.get(array.path)
+        if known is None:
+            known = self._coordinates[array.path] = self._find_coordinates(array)
+        return known
+
+    def _find_coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         texts = array.attributes.get("coordinates", "")
         names = texts.split() if isinstance(texts, str) else []
         coordinates = {}

@@ -98,7 +98,8 @@ def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
 
 def reads_of(native: _swathe.Object) -> FileReads:
     """Return the engine's file as one that a confined process can read."""
-    return FileReads(native.read_at, native.content_len(), native.block_bytes)
+    size, first_bytes = native.content_len(), native.first_bytes
+    return FileReads(native.read_at, size, native.block_bytes, min(first_bytes, size))
 
 
 def describe(file: FileReads, file_format: str, what: str = "the file") -> bytes:

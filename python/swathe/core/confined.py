@@ -158,7 +158,7 @@ class ConfinedProcess:
         """Return the result as `call` does, but block; raise LimitError soon after `is_gone()`."""
         request = {"function": function, "argument": argument, **asdict(bounds)}
         if file is not None:
-            request["file"] = [file.size, file.block_bytes]
+            request["file"] = [file.size, file.block_bytes, file.first_bytes]
         call = json.dumps(request).encode()
         if len(call) > LONGEST_CALL:
             raise LimitError(f"{what}: expected arguments of {LONGEST_CALL} bytes at most")

@@ -39,6 +39,7 @@ class FileReads:
             says; its errors reach who called.
         size: bytes of the file.
         block_bytes: unit of the reads; the child keeps blocks.
+        first_bytes: how many bytes at its start cost nothing to read.
         read_mb: bytes in all, in MiB.
         requests: number of reads.
     """
@@ -46,6 +47,7 @@ class FileReads:
     read_at: Callable[[int, int], bytes]
     size: int
     block_bytes: int = 256 << 10
+    first_bytes: int = 0
     read_mb: int = 2048
     requests: int = 100_000
 
@@ -91,18 +93,23 @@ class ReadCounter:
 class ServedFile(io.RawIOBase):
     """The file in the child: seekable, for reading; it keeps the blocks that it read last."""
 
-    def __init__(self, line: socket.socket, size: int, block_bytes: int) -> None:
+    def __init__(
+        self, line: socket.socket, size: int, block_bytes: int, first_bytes: int = 0
+    ) -> None:
         """Ask for nothing yet.
 
         Args:
             line: socket to the parent.
             size: bytes of the file.
-            block_bytes: unit of the reads.
+            block_bytes: unit of the reads after the first bytes.
+            first_bytes: how many bytes at its start the parent has in memory.
         """
         super().__init__()
         self._line = line
         self._size = size
         self._block_bytes = block_bytes
+        self._first_bytes = first_bytes
+        self._first = memoryview(b"")
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._most_blocks = max(1, CACHE_BYTES // block_bytes)
         self._position = 0
@@ -137,15 +144,24 @@ class ServedFile(io.RawIOBase):
         length = max(0, min(len(view), self._size - self._position))
         done = 0
         while done < length:
-            number, skip = divmod(self._position, self._block_bytes)
-            if number not in self._blocks:
-                self._fetch(number, skip + length - done)
-            part = memoryview(self._blocks[number])[skip : skip + length - done]
-            self._blocks.move_to_end(number)
+            part = self._part(length - done)
             view[done : done + len(part)] = part
             done += len(part)
             self._position += len(part)
         return length
+
+    def _part(self, length: int) -> memoryview:
+        """Return bytes from the position on, at most `length` of them: the rest of one block."""
+        skip = self._position - self._first_bytes
+        if skip < 0:
+            if not self._first:
+                self._first = memoryview(self._ask(0, self._first_bytes))
+            return self._first[self._position : self._position + length]
+        number, skip = divmod(skip, self._block_bytes)
+        if number not in self._blocks:
+            self._fetch(number, skip + length)
+        self._blocks.move_to_end(number)
+        return memoryview(self._blocks[number])[skip : skip + length]
 
     def _fetch(self, number: int, length: int) -> None:
         """Read a block, and those after it that `length` bytes from its start need, in one read."""
@@ -155,8 +171,9 @@ class ServedFile(io.RawIOBase):
             if end in self._blocks:
                 break
             end += 1
-        start = number * self._block_bytes
-        content = memoryview(self._ask(start, min(end * self._block_bytes, self._size) - start))
+        start = self._first_bytes + number * self._block_bytes
+        stop = self._first_bytes + end * self._block_bytes
+        content = memoryview(self._ask(start, min(stop, self._size) - start))
         for each in range(number, end):
             at = (each - number) * self._block_bytes
             self._blocks[each] = bytes(content[at : at + self._block_bytes])

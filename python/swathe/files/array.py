@@ -131,6 +131,15 @@ class Array:
         """Return all arrays of its file, itself among them."""
         return [Array(self._file, each) for each in self._file.tree.arrays.values()]
 
+    def other(self, path: str) -> Array:
+        """Return the array at a path of its file."""
+        return Array(self._file, self._file.tree.arrays[path])
+
+    @property
+    def tree(self) -> ArrayTree:
+        """Return the descriptions of all arrays of its file."""
+        return self._file.tree
+
     @property
     def root_attrs(self) -> dict[str, Any]:
         """Return the attributes of the root group of its file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoOverlapError, PartialOverlapError, PixelIndexError, RegionError
@@ -30,7 +31,7 @@ class ArrayRegion:
     stop: tuple[int, ...]
     single: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Return the number of elements along each axis, with the axes that are dropped."""
         return tuple(last - first for first, last in zip(self.start, self.stop, strict=True))

@@ -23,7 +23,16 @@ impl Object {
     /// # Errors
     /// If they cannot be read, or the stream they lie in is damaged.
     pub fn read_at(&self, at: u64, length: usize, cancel: &Cancel) -> Result<Bytes, EngineError> {
-        self.content.peek(at, length, cancel)
+        let first = self.first();
+        match at.checked_add(length as u64) {
+            Some(end) if end <= first.len() as u64 => Ok(first.slice(at as usize..end as usize)),
+            _ => self.content.peek(at, length, cancel),
+        }
+    }
+
+    /// The first bytes of the (decompressed) object that are in memory since it was opened.
+    pub fn first(&self) -> Bytes {
+        if self.kind.is_none() { self.source.first() } else { Bytes::new() }
     }
 
     /// Whether it is a file of FITS, as far as that is known without a read.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from swathe.files.places.coordinates import (
     axes_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.files.array import Array
     from swathe.files.places.bounds import Bounds
 
@@ -178,6 +180,11 @@ class TiePoints:
         return variables
 
 
+_FOUND: WeakKeyDictionary[ArrayTree, dict[str, list[tuple[str, str, tuple[TieAxis, ...]]]]]
+_FOUND = WeakKeyDictionary()
+"""Latitude, longitude and axes of the tie points by the path of an array, of files that are open."""
+
+
 def tie_points(array: Array) -> list[TiePoints]:
     """Return the tie points of an array; several are ambiguous.
 
@@ -185,6 +192,17 @@ def tie_points(array: Array) -> list[TiePoints]:
     without any, latitudes and longitudes of 1/5 or 1/10 of the length along two axes are those
     of blocks of 5 or 10 elements, at their centres. An array with a latitude of its own has none.
     """
+    by_path = _FOUND.setdefault(array.tree, {})
+    paths = by_path.get(array.path)
+    if paths is None:
+        found = _find_tie_points(array)
+        paths = [(each.latitude.path, each.longitude.path, each.axes) for each in found]
+        by_path[array.path] = paths
+    return [TiePoints(array.other(lat), array.other(lon), axes) for lat, lon, axes in paths]
+
+
+def _find_tie_points(array: Array) -> list[TiePoints]:
+    """Return what `tie_points` does; it looks at all arrays of the file."""
     if surest("latitude", array.others, lambda other: bool(axes_of(other, array))):
         return []
     maps = dimension_maps(array.root_attrs.get(STRUCTURE))
