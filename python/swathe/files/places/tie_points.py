@@ -182,7 +182,7 @@ class TiePoints:
 
 _FOUND: WeakKeyDictionary[ArrayTree, dict[str, list[tuple[str, str, tuple[TieAxis, ...]]]]]
 _FOUND = WeakKeyDictionary()
-"""Latitude, longitude and axes of the tie points by the path of an array, of files that are open."""
+"""Latitude, longitude and axes of the tie points by the path of an array, of each open file."""
 
 
 def tie_points(array: Array) -> list[TiePoints]:
