@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import gzip
 import itertools
 import os
@@ -52,6 +53,7 @@ from swathe.jobs import Jobs, Limits  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
 from tests.support import fits_frames  # noqa: E402
 from tests.support.browser import chromium  # noqa: E402
+from tests.support.catalogs import new_catalog  # noqa: E402
 from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
 from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
@@ -171,6 +173,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("more")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what collection makes out of garbage collections: it stays, and it is much."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
@@ -219,8 +232,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+def catalog(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Catalog]:
     """The catalogue of the process, empty."""
+    if url.startswith("sqlite:"):
+        new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as opened:
         yield opened
@@ -245,7 +260,7 @@ def run(
 ) -> fits_frames.Runner:
     """Runs commands with a catalogue of the test's own, and no credentials."""
     forget_credentials(monkeypatch)
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "c.sqlite"))
     monkeypatch.setenv("COLUMNS", "200")
     return fits_frames.Runner(monkeypatch, capsys)
 

@@ -48,12 +48,6 @@ NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 ROOT, HOST = "https://archive.example/dr17", "telescope"
 
 
-@pytest.fixture
-def catalog(url: str) -> Iterator[Catalog]:
-    with Catalog.open(url) as catalog:
-        yield catalog
-
-
 def sample(**given: Any) -> SampleRecord:
     usual: dict[str, Any] = {
         "kind": "read",
