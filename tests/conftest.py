@@ -57,6 +57,7 @@ from tests.support.catalogs import new_catalog  # noqa: E402
 from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
 from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
+from tests.support.property_examples import ALL, QUICK  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -68,10 +69,16 @@ BLOCK = 2880
 BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 # `new_path` serves a whole session, so examples need not reset it; CI machines vary in speed.
-# Everybody's run tries the same examples; `--hypothesis-profile=explore` tries new ones.
-for profile, same_examples in (("swathe", True), ("explore", False)):
+# Everybody's run tries the same examples, a quarter of those of `thorough`, which `make test-more`
+# uses; `--hypothesis-profile=explore` tries new ones.
+for profile, number, same_examples in (
+    ("swathe", QUICK, True),
+    ("thorough", ALL, True),
+    ("explore", ALL, False),
+):
     settings.register_profile(
         profile,
+        max_examples=number,
         derandomize=same_examples,
         deadline=None,
         database=None,

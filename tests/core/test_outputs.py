@@ -37,6 +37,7 @@ from swathe.experiments.results.report import ready
 from swathe.jobs import Jobs, Limits, Options
 from tests.support.fits_frames import command_here
 from tests.support.job_runner import ended, running
+from tests.support.property_examples import examples
 
 
 @pytest.fixture
@@ -389,7 +390,7 @@ def unchanged(sources: list[Path], everything: Path | None) -> Iterator[None]:
     assert checksums(before) == before
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_source_is_ever_changed(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as made:
@@ -560,7 +561,7 @@ def watched(
     [(fetch, 50), (clear, 15), (record, 15), (cut_by_command, 20), (tell, 5), (work, 3)],
 )
 def test_no_image_is_ever_changed(act: Callable[..., None], count: int) -> None:
-    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(count), deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as made:
