@@ -48,7 +48,6 @@ with suppress(ImportError):
 
 from swathe.arrays.indexing import MAGIC  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
-from swathe.core.sample_survey import make_sample  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
 from tests.support import fits_frames  # noqa: E402
@@ -58,6 +57,7 @@ from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
 from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
 from tests.support.property_examples import ALL, QUICK  # noqa: E402
+from tests.support.sample_surveys import new_sample  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -251,7 +251,7 @@ def catalog(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample survey of one frame; its targets are in `targets.csv`."""
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
+    return new_sample(tmp_path_factory.mktemp("survey"), 1, 100).parent
 
 
 @pytest.fixture

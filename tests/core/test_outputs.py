@@ -38,6 +38,7 @@ from swathe.jobs import Jobs, Limits, Options
 from tests.support.fits_frames import command_here
 from tests.support.job_runner import ended, running
 from tests.support.property_examples import examples
+from tests.support.sample_surveys import new_sample
 
 
 @pytest.fixture
@@ -696,7 +697,7 @@ def test_an_unfinished_file_is_gone_on_with(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample of one frame and two targets; tests copy it."""
-    return make_sample(tmp_path_factory.mktemp("sample"), frames=1, targets=2).parent
+    return new_sample(tmp_path_factory.mktemp("sample"), 1, 2).parent
 
 
 @pytest.mark.more
