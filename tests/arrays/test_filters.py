@@ -63,7 +63,7 @@ def filters_of(dataset: Any) -> list[dict[str, Any]]:
 
 def write(data: NDArray[Any], **options: Any) -> tuple[list[dict[str, Any]], int, bytes, bytes]:
     """Return filters, filters left out, stored bytes and elements of a dataset of one chunk."""
-    with h5py.File(io.BytesIO(), "w") as file:
+    with h5py.File("memory", "w", driver="core", backing_store=False) as file:
         dataset = file.create_dataset("a", data=data, chunks=data.shape, **options)
         file.flush()
         skips, stored = dataset.id.read_direct_chunk((0,) * data.ndim)
