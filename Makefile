@@ -25,10 +25,13 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
-# What a contributor runs. A file of tests runs in one process, four files at once on two cores, since
-# many tests wait. A machine that others use as well can stop any process for seconds: a test that
-# fails is tried once more, and the summary names it.
-test: test-rust test-python
+# What a contributor runs. Tests of Rust mostly wait for servers that hang, so they run beside those
+# of Python. A file of Python tests runs in one process, four files at once on two cores, since many
+# tests wait. A machine that others use as well can stop any process for seconds: a test of Python
+# that fails is tried once more, and the summary names it.
+test: $(VENV)/built
+	cargo test --release --workspace --quiet --no-run
+	$(MAKE) --no-print-directory --jobs 2 test-rust test-python
 
 test-rust:
 	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
