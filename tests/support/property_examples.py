@@ -10,4 +10,4 @@ QUICK = 25
 
 def examples(number: int) -> int:
     """Return how many examples to try where all would be `number`: all, or as the profile says."""
-    return max(1, number * settings.default.max_examples // ALL)
+    return max(1, number * settings().max_examples // ALL)
