@@ -11,6 +11,7 @@ PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
 PARALLEL := -n $$(($$(nproc) * 3 / 2)) --dist loadfile
 # Those that need no servers are smaller, and many of them wait.
 QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
+THOROUGH := --hypothesis-profile=thorough
 # Property tests try the same examples in everybody's run, in Rust as in Python. Plain `cargo test`
 # tries new ones.
 export PROPTEST_RNG_SEED ?= 20261126
@@ -24,10 +25,13 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
-# What a contributor runs. A file of tests runs in one process, four files at once on two cores, since
-# many tests wait. A machine that others use as well can stop any process for seconds: a test that
-# fails is tried once more, and the summary names it.
-test: test-rust test-python
+# What a contributor runs. Tests of Rust mostly wait for servers that hang, so they run beside those
+# of Python. A file of Python tests runs in one process, four files at once on two cores, since many
+# tests wait. A machine that others use as well can stop any process for seconds: a test of Python
+# that fails is tried once more, and the summary names it.
+test: $(VENV)/built
+	cargo test --release --workspace --quiet --no-run
+	$(MAKE) --no-print-directory --jobs 2 test-rust test-python
 
 test-rust:
 	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
@@ -35,10 +39,11 @@ test-rust:
 test-python: $(VENV)/built
 	$(PYTEST) -m "not more and not long" $(QUICK) $(ARGS)
 
-# The rest: real servers, browsers, databases, batch systems and kills; then, alone, what asserts
-# times; then a little fuzzing.
+# The rest: real servers, browsers, databases, batch systems and kills; all examples of properties,
+# of which the quick run tries a quarter; then, alone, what asserts times; then a little fuzzing.
 test-more: $(VENV)/built
-	$(PYTEST) -m "more and not long" $(PARALLEL) $(ARGS)
+	$(PYTEST) -m "more and not long" $(THOROUGH) $(PARALLEL) $(ARGS)
+	$(PYTEST) -m "not more and not long and hypothesis" $(THOROUGH) $(QUICK) $(ARGS)
 	$(PYTEST) -m long $(ARGS)
 	fuzz/run $(or $(SECONDS_EACH),10)
 

@@ -98,7 +98,7 @@ def variables_read() -> set[str]:
     texts = (
         path.read_text()
         for path in sources
-        if "tests" not in path.parts and not path.name.startswith("test")
+        if "tests" not in path.relative_to(ROOT).parts and not path.name.startswith("test")
     )
     names = {name for text in texts for name in VARIABLE.findall(text)}
     return {name for name in names - PREFIXES if not name.startswith("SWATHE_TEST_")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import gzip
 import itertools
 import os
@@ -47,14 +48,16 @@ with suppress(ImportError):
 
 from swathe.arrays.indexing import MAGIC  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
-from swathe.core.sample_survey import make_sample  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
 from tests.support import fits_frames  # noqa: E402
 from tests.support.browser import chromium  # noqa: E402
+from tests.support.catalogs import new_catalog  # noqa: E402
 from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
 from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
+from tests.support.property_examples import ALL, QUICK  # noqa: E402
+from tests.support.sample_surveys import new_sample  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -66,10 +69,16 @@ BLOCK = 2880
 BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 # `new_path` serves a whole session, so examples need not reset it; CI machines vary in speed.
-# Everybody's run tries the same examples; `--hypothesis-profile=explore` tries new ones.
-for profile, same_examples in (("swathe", True), ("explore", False)):
+# Everybody's run tries the same examples, a quarter of those of `thorough`, which `make test-more`
+# uses; `--hypothesis-profile=explore` tries new ones.
+for profile, number, same_examples in (
+    ("swathe", QUICK, True),
+    ("thorough", ALL, True),
+    ("explore", ALL, False),
+):
     settings.register_profile(
         profile,
+        max_examples=number,
         derandomize=same_examples,
         deadline=None,
         database=None,
@@ -171,6 +180,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("more")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what collection makes out of garbage collections: it stays, and it is much."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
@@ -219,8 +239,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+def catalog(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Catalog]:
     """The catalogue of the process, empty."""
+    if url.startswith("sqlite:"):
+        new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as opened:
         yield opened
@@ -229,7 +251,7 @@ def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample survey of one frame; its targets are in `targets.csv`."""
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
+    return new_sample(tmp_path_factory.mktemp("survey"), 1, 100).parent
 
 
 @pytest.fixture
@@ -245,7 +267,7 @@ def run(
 ) -> fits_frames.Runner:
     """Runs commands with a catalogue of the test's own, and no credentials."""
     forget_credentials(monkeypatch)
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "c.sqlite"))
     monkeypatch.setenv("COLUMNS", "200")
     return fits_frames.Runner(monkeypatch, capsys)
 

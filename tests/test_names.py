@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,61 +42,77 @@ FIELDS = {
     "attribute that the native class has, too": "stored",
 }
 """Names that only a field, property or attribute may have, by reason."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def declared_in(tree: ast.AST, in_class: bool = False) -> Iterator[tuple[str, bool, int]]:
-    """Yield names, whether they are those of fields, and lines."""
-    for node in ast.iter_child_nodes(tree):
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
-                yield name, in_class, node.lineno
-            case ast.AsyncFunctionDef(name=name):
-                yield name, in_class, node.lineno
-            case ast.arg(arg=name):
-                yield name, False, node.lineno
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name, in_class, node.lineno
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, True, node.lineno
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                yield name, False, node.lineno
-            case ast.alias(asname=str(name)):
-                yield name, False, node.lineno
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from declared_in(
-            node, isinstance(node, ast.ClassDef) or (in_class and not is_function)
-        )
+Declared = tuple[str, bool, int]
+"""A name, whether it is that of a field, and its line."""
 
 
-def faults_of(text: str) -> list[tuple[str, int]]:
+def declared_in(tree: ast.AST) -> Iterator[Declared]:
+    """Yield the names that a program declares."""
+    nodes = deque([(tree, False)])
+    while nodes:
+        parent, in_class = nodes.popleft()
+        for node in ast.iter_child_nodes(parent):
+            yield from declared_by(node, in_class)
+            if node._fields:
+                is_function = isinstance(node, FUNCTIONS)
+                inside = isinstance(node, ast.ClassDef) or (in_class and not is_function)
+                nodes.append((node, inside))
+
+
+def declared_by(node: ast.AST, in_class: bool) -> Iterator[Declared]:
+    """Yield the names that one node declares, in the body of a class or elsewhere."""
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+            yield name, in_class, node.lineno
+        case ast.AsyncFunctionDef(name=name):
+            yield name, in_class, node.lineno
+        case ast.arg(arg=name):
+            yield name, False, node.lineno
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name, in_class, node.lineno
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            yield name, True, node.lineno
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            yield name, False, node.lineno
+        case ast.alias(asname=str(name)):
+            yield name, False, node.lineno
+
+
+@pytest.fixture(scope="module")
+def declared() -> dict[Path, list[Declared]]:
+    """The names that each file declares."""
+    paths = sorted(FOLDER.rglob("*.py"))
+    return {path: list(declared_in(ast.parse(path.read_text()))) for path in paths}
+
+
+def faults_of(names: Iterable[Declared]) -> list[tuple[str, int]]:
     """Return the names that end in a participle and are no terms, with their lines."""
-    fields = {name for names in FIELDS.values() for name in names.split()}
+    fields = {name for group in FIELDS.values() for name in group.split()}
     return [
         (name, line)
-        for name, is_field, line in declared_in(ast.parse(text))
+        for name, is_field, line in names
         if is_participle(name)
         and name.strip("_").lower() not in TERMS
         and not (is_field and name in fields)
     ]
 
 
-def test_no_name_ends_in_a_participle() -> None:
+def test_no_name_ends_in_a_participle(declared: dict[Path, list[Declared]]) -> None:
     faults = defaultdict(list)
-    for path in sorted(FOLDER.rglob("*.py")):
-        for name, line in faults_of(path.read_text()):
+    for path, names in declared.items():
+        for name, line in faults_of(names):
             faults[name].append(f"{path.relative_to(FOLDER)}:{line}")
     assert not faults
 
 
-def test_every_term_is_a_name() -> None:
-    declared = {
-        name.strip("_").lower()
-        for path in FOLDER.rglob("*.py")
-        for name, _, _ in declared_in(ast.parse(path.read_text()))
-    }
+def test_every_term_is_a_name(declared: dict[Path, list[Declared]]) -> None:
+    stems = {name.strip("_").lower() for names in declared.values() for name, _, _ in names}
     terms = {*TERMS, *(name for names in FIELDS.values() for name in names.split())}
     assert len(terms) <= 45
-    assert terms <= declared
+    assert terms <= stems
 
 
 @pytest.mark.parametrize(
@@ -128,4 +144,4 @@ def test_every_term_is_a_name() -> None:
     ],
 )
 def test_names_that_end_in_a_participle_are_found(text: str, names: list[str]) -> None:
-    assert [name for name, _ in faults_of(text)] == names
+    assert [name for name, _ in faults_of(declared_in(ast.parse(text)))] == names

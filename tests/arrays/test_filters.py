@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from swathe._swathe import decode_chunk
 from swathe.core.errors import FormatError
+from tests.support.property_examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -62,7 +63,7 @@ def filters_of(dataset: Any) -> list[dict[str, Any]]:
 
 def write(data: NDArray[Any], **options: Any) -> tuple[list[dict[str, Any]], int, bytes, bytes]:
     """Return filters, filters left out, stored bytes and elements of a dataset of one chunk."""
-    with h5py.File(io.BytesIO(), "w") as file:
+    with h5py.File("memory", "w", driver="core", backing_store=False) as file:
         dataset = file.create_dataset("a", data=data, chunks=data.shape, **options)
         file.flush()
         skips, stored = dataset.id.read_direct_chunk((0,) * data.ndim)
@@ -135,7 +136,7 @@ def test_filters_of_hdf5(name: str) -> None:
     st.lists(st.integers(1, 70), min_size=1, max_size=3),
     st.integers(0, 2),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_any_chunk_shape(name: str, dtype: str, shape: list[int], kind: int) -> None:
     check(numbers(dtype, tuple(shape), kind), **plugins()[name]())
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import swathe
 from swathe.arrays.readers import zarr_codecs, zarr_types
 from swathe.core.errors import FormatError, SwatheError
+from tests.support.property_examples import examples
 
 zarr = pytest.importorskip("zarr")
 numcodecs = pytest.importorskip("numcodecs")
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::Warning:zarr", "ignore::UserWar
 
 QUIET = settings(
     deadline=None,
-    max_examples=25,
+    max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 DTYPES = ["b1", "i1", "u1", "<i2", ">i2", "<u4", "<i8", "<f2", "<f4", ">f4", "<f8", "<c8", ">c16"]

@@ -43,15 +43,10 @@ from swathe.catalog.store_settings import validate_options
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 from swathe.core import errors
 from tests.support.postgres_server import PASSWORD, new_database
+from tests.support.property_examples import examples
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 ROOT, HOST = "https://archive.example/dr17", "telescope"
-
-
-@pytest.fixture
-def catalog(url: str) -> Iterator[Catalog]:
-    with Catalog.open(url) as catalog:
-        yield catalog
 
 
 def sample(**given: Any) -> SampleRecord:
@@ -616,7 +611,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
 @pytest.mark.more
 @given(NAMES, URLS, st.sampled_from(["local", "lan", "wan", "tape"]), OPTIONS)
 @example("s3s", "/", "tape", {})
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_stores_come_out_as_they_went_in(
     shared: Catalog, name: str, url: str, tier: str, options: dict[str, str]
 ) -> None:

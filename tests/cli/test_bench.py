@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from swathe.cli.app import app
 from swathe.cli.commands.bench import SINGULAR
 from swathe.core.errors import OutputError, SettingsError
-from swathe.core.sample_survey import make_sample
 from swathe.experiments.settings import (
     KINDS,
     RampSettings,
@@ -19,12 +18,13 @@ from swathe.experiments.settings import (
     SingleSettings,
     settings_of,
 )
+from tests.support.sample_surveys import new_sample
 
 
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("survey")
-    make_sample(folder, 2, 1, 2)
+    new_sample(folder, 2, 2)
     return folder
 
 

@@ -40,6 +40,7 @@ from swathe.files.manifest import COLUMNS
 from swathe.files.manifest_file import LongManifest
 from swathe.files.planes import Planes
 from swathe.jobs.types import Estimate, Job, Options, Row
+from tests.support.catalogs import new_catalog
 from tests.support.portals import RunningPortal, add_survey, served
 from tests.support.scripted_servers import Handler, serving
 
@@ -276,7 +277,7 @@ def test_fetched_files_are_those_of_cut_many(done: RemoteJob, folder: Path, tmp_
 def test_results_do_not_replace_what_the_job_read(
     done: RemoteJob, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "c.sqlite"))
     with Catalog.open() as catalog:
         catalog.add_store("survey", str(folder / "survey"))
     first = next(done.rows("ok"))

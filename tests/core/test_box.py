@@ -22,6 +22,7 @@ from swathe.core import errors
 from swathe.core.box import MODES, Mode, box_around, box_from_section, validated_box
 from swathe.core.sky import SkyMapping
 from tests.conftest import assert_same, fits_bytes
+from tests.support.property_examples import examples
 
 PLANE = np.arange(35 * 50, dtype=">i2").reshape(35, 50)
 INF, NAN = math.inf, math.nan
@@ -37,7 +38,7 @@ INF, NAN = math.inf, math.nan
     height=st.integers(1, 40),
     width=st.integers(1, 40),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_around_rounds_as_cutout2d(x: float, y: float, height: int, width: int) -> None:
     x0, y0, found_width, found_height = box_around(x, y, height, width)
     assert (found_height, found_width) == (height, width)
@@ -90,7 +91,7 @@ def test_checked_gives_python_ints() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 999), st.integers(1, 999))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @example(0, 0, 1, 1)
 def test_section_counts_from_one_and_includes_both_ends(x0: int, y0: int, w: int, h: int) -> None:
     text = f"[{x0 + 1}:{x0 + w},{y0 + 1}:{y0 + h}]"
@@ -144,7 +145,7 @@ def image(new_path: Callable[[str], Path]) -> Path:
     frame=st.sampled_from(["icrs", "fk5", "fk4", "galactic", "barycentrictrueecliptic"]),
 )
 # Whole and half pixels, which Hypothesis likes, are left out.
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 def test_sky_boxes_are_those_of_cutout2d(
     image: Path, x: float, y: float, size: tuple[float, float], frame: str
 ) -> None:

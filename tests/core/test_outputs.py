@@ -37,6 +37,8 @@ from swathe.experiments.results.report import ready
 from swathe.jobs import Jobs, Limits, Options
 from tests.support.fits_frames import command_here
 from tests.support.job_runner import ended, running
+from tests.support.property_examples import examples
+from tests.support.sample_surveys import new_sample
 
 
 @pytest.fixture
@@ -389,7 +391,7 @@ def unchanged(sources: list[Path], everything: Path | None) -> Iterator[None]:
     assert checksums(before) == before
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_source_is_ever_changed(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as made:
@@ -560,7 +562,7 @@ def watched(
     [(fetch, 50), (clear, 15), (record, 15), (cut_by_command, 20), (tell, 5), (work, 3)],
 )
 def test_no_image_is_ever_changed(act: Callable[..., None], count: int) -> None:
-    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(count), deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as made:
@@ -695,7 +697,7 @@ def test_an_unfinished_file_is_gone_on_with(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample of one frame and two targets; tests copy it."""
-    return make_sample(tmp_path_factory.mktemp("sample"), frames=1, targets=2).parent
+    return new_sample(tmp_path_factory.mktemp("sample"), 1, 2).parent
 
 
 @pytest.mark.more

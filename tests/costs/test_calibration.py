@@ -14,6 +14,7 @@ from swathe.catalog import Catalog, Outcome, OutcomeLog, this_host
 from swathe.costs.calibration import calibrate
 from swathe.costs.call_costs import CallCosts
 from swathe.costs.past_outcomes import past_outcomes
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import contents, noise
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -93,7 +94,7 @@ def test_what_new_processes_load_says_nothing_of_long_lists(calls: int) -> None:
 def test_a_call_is_corrected_by_those_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    url = new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     frame = tmp_path / "a.fit"
     frame.write_bytes(contents(noise(3, (50, 60)), "fit"))

@@ -17,6 +17,7 @@ import swathe
 from swathe import trace
 from swathe.catalog import Catalog, this_host
 from swathe.costs.cost_model import Costs
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import fits_bytes, noise
 from tests.support.servers import NGINX, FileServer, Proxy, nginx, proxy
 from tests.support.traces import named, rows
@@ -45,7 +46,7 @@ def server(tmp_path: Path) -> Iterator[FileServer]:
 @pytest.fixture
 def link(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """A link with a profile that is exact."""
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))
     with proxy(server.url, rtt_ms=RTT_MS, shared_bytes_per_s=BYTES_PER_S) as link:
         latency_s = RTT_MS / 1000
         points = ((0, latency_s), (1_000_000, latency_s + 1e6 / BYTES_PER_S))

@@ -16,6 +16,7 @@ from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.refit import refit
 from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, screen
 from swathe.costs.probing.store_probe import measure_store
+from tests.support.property_examples import examples
 from tests.support.simulated_stores import SimulatedStore, place, random_store
 
 MIB = 1 << 20
@@ -294,7 +295,7 @@ anything = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(anything, max_size=30))
 def test_costs_are_finite_and_positive_whatever_was_measured(found: list[Sample]) -> None:
     always = Sample("read", 4096, 0.01)

@@ -16,6 +16,7 @@ from swathe.costs.cost_model import Costs
 from swathe.costs.fit.from_real_reads import ENOUGH, NOTE, feed_back
 from tests.conftest import fits_bytes
 from tests.support import servers
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import noise
 
 ROOT = "https://archive.example/dr1"
@@ -24,7 +25,7 @@ COSTS = Costs(0.02, 0.0, ((0, 0.02), (1_000_000, 0.12)), 1e8, 1000.0, 8)
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    with Catalog.open(f"sqlite:///{tmp_path}/catalog.sqlite") as catalog:
+    with Catalog.open(new_catalog(tmp_path / "catalog.sqlite")) as catalog:
         catalog.put_profile(ROOT, this_host(), COSTS.as_dict(), {"model": 0.1}, datetime.now(UTC))
         yield catalog
 

@@ -11,11 +11,11 @@ import pytest
 
 from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1
-from swathe.core.sample_survey import make_sample
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
 from swathe.files.targets.target_list import read_targets
 from tests.support.portals import wait_until
+from tests.support.sample_surveys import new_sample
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
 
 @pytest.mark.more
 def test_the_engine_takes_them(compute: dict[str, Any], tmp_path: Path) -> None:
-    table = make_sample(tmp_path / "survey", 1, 1, 5)
+    table = new_sample(tmp_path / "survey", 1, 5)
     job = to_engine_job(read_targets(str(table), lambda *_: None))  # type: ignore[arg-type]
     [estimate] = json.loads(job.estimate(json.dumps(compute)))
     assert estimate["compute_s"] > 0

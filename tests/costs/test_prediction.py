@@ -20,6 +20,7 @@ from swathe.catalog import Catalog, Outcome, this_host
 from swathe.core.errors import NoSuchStoreError, TargetsError
 from swathe.costs.cost_model import Costs
 from tests.support import servers
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import KINDS, command_here, contents, noise
 
 COSTS: dict[str, Any] = {
@@ -36,7 +37,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))
     return Catalog.open()
 
 

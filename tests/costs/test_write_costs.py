@@ -20,6 +20,7 @@ from swathe.cli import app
 from swathe.costs.past_outcomes import past_outcomes
 from swathe.costs.write_costs import WriteCosts, output_key
 from swathe.files.manifest import read_manifest
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import contents, noise, sky_header
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -117,7 +118,7 @@ def test_the_key_of_an_output_is_its_kind_and_its_mount_point(tmp_path: Path) ->
 
 @pytest.fixture
 def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))
     path = tmp_path / "image.fits"
     header = sky_header(10.0, -1.0, 1e-4)
     header["CRPIX1"] = header["CRPIX2"] = 150.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped]  # its stubs are another package
 
 from swathe.experiments.statistics import (
     busy_in,
@@ -23,6 +23,14 @@ from swathe.experiments.statistics import (
     summary,
     work_in,
 )
+
+
+def scipys(first: Any, second: Any, method: str) -> float:
+    """Return what scipy finds; to import it takes long, and every process collects this file."""
+    from scipy import stats  # type: ignore[import-untyped]  # its stubs are another package
+
+    return float(stats.mannwhitneyu(first, second, method=method).pvalue)
+
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 whole = st.lists(st.integers(0, 8).map(float), min_size=1, max_size=30)
@@ -53,11 +61,11 @@ def test_the_rank_test_with_ties_is_scipys(first: list[float], second: list[floa
     found = rank_test(np.array(first), np.array(second))
     both = {*first, *second}
     if len(both) == len(first) + len(second):
-        expected = stats.mannwhitneyu(first, second, method="exact").pvalue
+        expected = scipys(first, second, method="exact")
     elif len(both) == 1:
         expected = 1.0
     else:
-        expected = stats.mannwhitneyu(first, second, method="asymptotic").pvalue
+        expected = scipys(first, second, method="asymptotic")
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -65,14 +73,14 @@ def test_the_rank_test_with_ties_is_scipys(first: list[float], second: list[floa
 def test_the_exact_rank_test_is_scipys(count: int, other: int, seed: int) -> None:
     drawn = np.random.default_rng(seed).permutation(count + other).astype(float)
     first, second = drawn[:count], drawn[count:]
-    expected = stats.mannwhitneyu(first, second, method="exact").pvalue
+    expected = scipys(first, second, method="exact")
     assert rank_test(first, second) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_rank_test_of_many_is_scipys() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(0, 1, 300), rng.normal(0.2, 1, 400)
-    expected = stats.mannwhitneyu(first, second, method="asymptotic").pvalue
+    expected = scipys(first, second, method="asymptotic")
     assert rank_test(first, second) == pytest.approx(expected, rel=1e-9)
 
 

@@ -24,6 +24,7 @@ from swathe.core.errors import TargetsError
 from swathe.files.targets.cells import InvalidCell
 from swathe.files.targets.columns import ListOptions, standard_columns
 from swathe.files.targets.list_tables import read_list
+from tests.support.property_examples import examples
 
 RA, DEC = np.array([150.119166, 10.25, 359.9]), np.array([2.205833, -41.5, -0.001])
 PLACES = SkyCoord(RA, DEC, unit="deg")
@@ -396,7 +397,9 @@ def taken(table: Table, form: str, folder: Path) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_tables_mean_what_skycoord_makes_of_them(data: st.DataObject, tmp_path: Path) -> None:

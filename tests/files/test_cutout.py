@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 import swathe
 from swathe.core import errors
 from tests.conftest import BITPIX, assert_same, fits_bytes, random_box, raw_cards, real_files
+from tests.support.property_examples import examples
 
 WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
     ".fits": bytes,
@@ -114,7 +115,7 @@ def equals_slices(path: Path, seed: int, boxes: int = 3) -> None:
     name=st.sampled_from([None, "SCI"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_any_box_of_any_image_is_the_slice(
     new_path: Callable[[str], Path],
     shape: tuple[int, ...],
@@ -169,7 +170,7 @@ def compressible(codec: str, kind: str, shape: tuple[int, ...], seed: int) -> ND
     suffix=st.sampled_from([".fits", ".fits.fz", ".fits.gz", ".fits.bz2"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_any_box_of_compressed_integers_is_the_slice(
     new_path: Callable[[str], Path],
     shape: tuple[int, ...],
@@ -215,7 +216,7 @@ def test_any_box_of_compressed_integers_is_the_slice(
     suffix=st.sampled_from([".fits", ".fits.fz", ".fits.gz"]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=70)
+@settings(max_examples=examples(70))
 def test_any_box_of_quantised_floats_is_the_slice(
     new_path: Callable[[str], Path],
     shape: tuple[int, int],
@@ -284,7 +285,7 @@ def test_files_of_cfitsio_are_read_the_same(
     mode=st.sampled_from(["trim", "partial", "strict"]),
     bitpix=st.sampled_from([8, 16, -32]),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_centers_and_modes_are_those_of_cutout2d(
     new_path: Callable[[str], Path],
     shape: tuple[int, int],
@@ -415,7 +416,7 @@ def test_arguments_that_are_no_unicode_are_named(tmp_path: Path) -> None:
     last=st.integers(-7, 7) | st.none(),
     axes=st.sampled_from([3, 4]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_planes_are_a_slice_of_naxis3(
     new_path: Callable[[str], Path], first: int | None, last: int | None, axes: int
 ) -> None:

@@ -25,6 +25,7 @@ import swathe
 from swathe.core import errors
 from swathe.files import file as objects
 from tests.conftest import BITPIX, assert_same, fits_bytes, padded
+from tests.support.property_examples import examples
 
 Index = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
@@ -62,7 +63,7 @@ def several(new_path: Callable[[str], Path]) -> Path:
     shape=array_shapes(min_dims=1, max_dims=4, max_side=7),
     bitpix=st.sampled_from(list(BITPIX)),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_section_slices_as_numpy(
     new_path: Callable[[str], Path], data: st.DataObject, shape: tuple[int, ...], bitpix: int
 ) -> None:

@@ -20,6 +20,7 @@ from swathe.core.row_table import DictColumn
 from swathe.files.manifest import COLUMNS, read_manifest
 from swathe.files.manifest_columns import LINE_ENDS, Manifest
 from tests.support.fits_frames import noise, results, write_kinds
+from tests.support.property_examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def test_ids_of_any_characters_come_back(frame: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {*found["path"], "manifest.ecsv"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     ids=st.lists(
         st.sampled_from(["#", "# a", "a\n #b"])

@@ -19,6 +19,7 @@ from swathe.files.manifest import read_manifest
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
+from tests.support.property_examples import examples
 
 PLAIN = (
     st.none()
@@ -69,7 +70,7 @@ def test_it_is_copied_and_pickled(is_used: bool) -> None:
         assert other.meta == {"ok": 1}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 def test_the_head_is_read_back_by_astropy(meta: dict[str, Any]) -> None:
     made = Manifest(["a"], DictColumn.of(["x"]), meta, ["a.fits"])

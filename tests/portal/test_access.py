@@ -30,6 +30,7 @@ from swathe.portal.sources import Sources
 from swathe.portal.uploads import Uploads
 from swathe.portal.users import FRESH_S, Access
 from swathe.workers import Pool, Runner
+from tests.support.catalogs import new_catalog
 
 Settings = dict[str, dict[str, Any]]
 REQUIRED: Settings = {"access": {"tokens": "required"}}
@@ -37,7 +38,7 @@ REQUIRED: Settings = {"access": {"tokens": "required"}}
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    with Catalog.open(f"sqlite:///{tmp_path_factory.mktemp('access')}/c.sqlite") as opened:
+    with Catalog.open(new_catalog(tmp_path_factory.mktemp("access") / "c.sqlite")) as opened:
         yield opened
 
 

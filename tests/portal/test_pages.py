@@ -26,7 +26,6 @@ from PIL import Image
 
 from swathe.catalog import Catalog, Outcome, this_host
 from swathe.cli.app import main
-from swathe.core.sample_survey import make_sample
 from swathe.costs.cost_model import Costs
 from swathe.files.targets.table_files import READERS
 from swathe.portal.app import make_app, open_portal
@@ -38,6 +37,7 @@ from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
 from tests.support.portals import RunningPortal, database_in, served, wait_until
+from tests.support.sample_surveys import new_sample
 from tests.support.scripted_servers import Handler, serving
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def swathe(folder: Path, *words: object, code: int = 0) -> None:
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a catalogue: a sample survey, and what is odd about other archives."""
     folder = tmp_path_factory.mktemp("pages")
-    make_sample(folder / "survey", frames=1, targets=20)
+    new_sample(folder / "survey", 1, 20)
     odd = folder / "odd"
     odd.mkdir()
     header = sky_header(0.001, 40.0)

@@ -18,6 +18,7 @@ from swathe.core.errors import AccessError, SettingsError, SwatheError
 from swathe.portal.app import open_portal
 from swathe.portal.config import Config, config_of
 from swathe.portal.sources import Sources
+from tests.support.catalogs import new_catalog
 from tests.support.scripted_servers import Handler, serving
 
 HOSTS = ("archive.example", "10.0.0.1:8080", "[::1]")
@@ -35,7 +36,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     (root / "etc").symlink_to("/etc")
     (folder / "secret.fits").write_bytes(b"")
     (folder / "link").symlink_to(root)
-    with Catalog.open(f"sqlite:///{folder}/c.sqlite") as opened:
+    with Catalog.open(new_catalog(folder / "c.sqlite")) as opened:
         opened.add_store("survey", str(root))
         opened.add_store("linked", str(folder / "link"))
         opened.add_store("far", "https://far.example/data")
@@ -221,7 +222,7 @@ def test_a_portal_confines_the_servers_it_allows(server: str, tmp_path: Path) ->
     moved = f"http://{server}/to/{quote(f'http://localhost:{port}/a.fits', safe='')}"
     config = config_of(
         {
-            "catalog": {"database": f"sqlite:///{tmp_path}/c.sqlite"},
+            "catalog": {"database": new_catalog(tmp_path / "c.sqlite")},
             "results": {"folder": str(tmp_path / "results")},
             "access": {"hosts": [server]},
         }
@@ -236,7 +237,7 @@ def test_results_inside_a_store_are_refused(tmp_path: Path, inside: str) -> None
     for name in ("survey", "survey-root"):
         (tmp_path / name).mkdir()
     (tmp_path / "survey-link").symlink_to(tmp_path / "survey")
-    database = f"sqlite:///{tmp_path}/c.sqlite"
+    database = new_catalog(tmp_path / "c.sqlite")
     with Catalog.open(database) as catalog:
         options = {"roots": f"{tmp_path}/survey-root"}
         catalog.add_store("survey", str(tmp_path / "survey"), options=options)

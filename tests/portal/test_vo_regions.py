@@ -23,6 +23,7 @@ from swathe.portal.vo.geometry.fast_wcs import FastWcs
 from swathe.portal.vo.geometry.regions import Circle, Polygon, Range, SkyRegion
 from tests.conftest import DATA
 from tests.support.fits_frames import sky_header
+from tests.support.property_examples import examples
 
 FINE = 4
 """Places along each side of a pixel that are asked whether they lie in a region."""
@@ -90,7 +91,7 @@ CENTRES = [(10.0, -1.0), (0.001, 30.0), (359.999, -60.0), (45.0, 89.995), (200.0
 @pytest.mark.more
 @pytest.mark.parametrize(("ra", "dec"), CENTRES)
 @pytest.mark.parametrize("kind", ["TAN", "SIN", "CAR", "STG"])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     x=st.floats(-8, 58),
     y=st.floats(-8, 43),
@@ -131,7 +132,7 @@ def test_box_holds_all_and_no_more(
     dec1=st.floats(-1.03, -0.97),
     height=st.floats(0, 0.06),
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_ranges(ra1: float, width: float, dec1: float, height: float) -> None:
     header = sky_header(10.0, -1.0, 1e-3)
     header["CRPIX1"], header["CRPIX2"] = 25.0, 18.0

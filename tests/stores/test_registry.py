@@ -31,12 +31,13 @@ from swathe.stores.registry import (
     with_store_names,
 )
 from tests.support import servers
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import contents, noise
 
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))
     return Catalog.open()
 
 

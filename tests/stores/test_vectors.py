@@ -19,6 +19,7 @@ from swathe.catalog import Catalog, this_host
 from swathe.costs.cost_model import Costs
 from swathe.costs.probing.probe_vectors import VectorStudy, study_vectors
 from tests.support import servers
+from tests.support.catalogs import new_catalog
 
 pytestmark = pytest.mark.more
 
@@ -69,7 +70,7 @@ def study(server: Server) -> VectorStudy:
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    url = new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as opened:
         yield opened

@@ -21,6 +21,7 @@ from swathe.jobs import Folder, Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask.pool import DaskPool
 from tests.conftest import fits_bytes
+from tests.support.catalogs import new_catalog
 from tests.support.pools import Process, connected, members, process, ready
 from tests.support.servers import FileServer, nginx
 from tests.workers.test_pool import started
@@ -120,7 +121,7 @@ def rig_of(
     address: str = LOOPBACK,
 ) -> Iterator[Rig]:
     """Images on a server, and a scheduler, at an address; all processes are `given` the same."""
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path / 'catalog.sqlite'}")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))
     monkeypatch.setenv("SWATHE_INDEX_DIR", str(tmp_path / "index"))
     (tmp_path / "nginx").mkdir()
     with ExitStack() as stack:

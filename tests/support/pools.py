@@ -23,6 +23,7 @@ from swathe.jobs import Jobs, Limits, ResultStore
 from swathe.workers.dask.pool import DaskPool
 from swathe.workers.dask.tls import read_address
 from swathe.workers.pool import Member
+from tests.support.catalogs import new_catalog
 
 PATIENCE_S = 120.0
 """Much longer than anything takes: machines may be slow, and busy with other things."""
@@ -165,7 +166,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch, rows: int = ROWS_EACH) -> None
 def survey_jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     """Jobs on a survey, whose chunks are small: there are many of them."""
     small_chunks(monkeypatch)
-    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    url = new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as catalog:
         catalog.add_store("survey", str(survey))

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from tests.support.postgres_server import new_database
+from tests.support.sample_surveys import new_sample
 
 SECOND_S = 120.0
 """How long anything may take."""
@@ -116,11 +117,10 @@ def add_survey(folder: Path, frames: int = 1, targets: int = 200) -> Path:
     from astropy.table import Table
 
     from swathe.catalog import Catalog
-    from swathe.core.sample_survey import make_sample
     from swathe.datasets.scan import scan
     from swathe.stores.listing import list_objects
 
-    table = Table.read(make_sample(folder / "survey", frames, 1, targets), format="ascii.csv")
+    table = Table.read(new_sample(folder / "survey", frames, targets), format="ascii.csv")
     table["file"] = [f"survey:{name}" for name in table["file"]]
     table.write(folder / "targets.csv", format="ascii.csv", overwrite=True)
     # The engine finds stores by the catalogue that this names.

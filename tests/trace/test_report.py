@@ -20,6 +20,7 @@ from swathe.trace.analysis.align_clocks import align_times
 from swathe.trace.analysis.report import StageTimes, TraceReport, make_report
 from swathe.trace.analysis.slow_targets import union_ns
 from swathe.trace.analysis.spans import Spans, find_spans
+from tests.support.catalogs import new_catalog
 from tests.support.fits_frames import Runner
 from tests.support.made_up_runs import EventLog, coded
 
@@ -478,7 +479,7 @@ def test_a_million_events_are_no_matter() -> None:
 def test_the_command_tells_people_and_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "c.sqlite"))
     run = stalled(host=True)
     run.on(this_host(), 5).stage(1, 2, "FETCH", {"BYTES": 10**8}, STORE="lake", OBJECT="lake:x")
     path = run.write(tmp_path / "run.ulm")

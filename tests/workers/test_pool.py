@@ -28,6 +28,7 @@ from swathe.workers.execute import _BatchRun, run_batch
 from swathe.workers.local import READY
 from swathe.workers.pool import LANES
 from tests.conftest import fits_bytes
+from tests.support.catalogs import new_catalog
 from tests.support.job_runner import PATIENCE_S, ended
 from tests.support.pools import Process, connected, pool_of
 
@@ -37,7 +38,7 @@ WIDTH, HEIGHT = 12, 9
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
     """A catalogue in a file: which database it is makes no difference to a pool."""
-    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    url = new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as opened:
         yield opened

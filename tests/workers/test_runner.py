@@ -36,6 +36,7 @@ from swathe.workers.execute import run_batch
 from swathe.workers.restarting_thread import RestartingThread
 from swathe.workers.runner import _StopCheck
 from tests.conftest import fits_bytes
+from tests.support.catalogs import new_catalog
 from tests.support.job_runner import PATIENCE_S, ended, running
 
 COUNT = 20
@@ -400,7 +401,7 @@ def test_the_giver_goes_on_and_tells_what_was_wrong(
 def test_a_portal_tells_that_jobs_are_not_worked_on(
     tmp_path: Path, broken: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    database = new_catalog(tmp_path / "catalog.sqlite")
     monkeypatch.setenv("SWATHE_DATABASE", database)
     settings = {"catalog": {"database": database}, "results": {"folder": str(tmp_path / "made")}}
 

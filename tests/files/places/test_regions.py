@@ -19,6 +19,7 @@ from swathe.files.array_file import ArrayFile
 from swathe.files.places import coordinates
 from swathe.files.places.regions import geolocation, region_of_bounds
 from tests.conftest import DATA
+from tests.support.property_examples import examples
 
 netcdf = pytest.importorskip("netCDF4")
 xarray = pytest.importorskip("xarray")
@@ -51,7 +52,9 @@ SWATHS = [
 ]
 needs_data = pytest.mark.skipif(not SWATH.is_dir(), reason=f"no data in {SWATH}")
 quick = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 Box = tuple[float, float, float, float]
 

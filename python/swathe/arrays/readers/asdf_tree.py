@@ -188,7 +188,7 @@ def _scalar(node: Any) -> Any:
         return None
     # A longer number takes time with the square of its length.
     if kind in ("int", "float", "bool") and len(node.value) <= LONGEST_NUMBER:
-        value = yaml_package().SafeLoader("").construct_object(node)
+        value = yaml_package().constructor.SafeConstructor().construct_object(node)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return str(node.value)
         return value
