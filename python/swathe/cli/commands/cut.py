@@ -52,7 +52,7 @@ URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
 
 
-@with_operations
+@with_operations(of_granules=False)
 def cut(
     *,
     results: dict[str, Any],

@@ -98,8 +98,9 @@ class CommonOptionsModel(ApiModel):
 
 
 def _choices(description: str, names: Iterable[str]) -> Any:
-    """Return the field of an option with these values; `None` if it is not given."""
-    return Literal[tuple(names)] | None, Field(None, description=description)
+    """Return the field of an option with these values, or any text; `None` if it is not given."""
+    values = tuple(names)
+    return (Literal[values] if values else str) | None, Field(None, description=description)
 
 
 if TYPE_CHECKING:
