@@ -10,12 +10,17 @@ import pytest
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.core.errors import JobError, LimitError, TargetsError
+from swathe.core.errors import JobError, LimitError, RegionError, TargetsError
 from swathe.jobs import Jobs, Limits, Options
+from swathe.portal.pictures import preview
 from tests.support.job_runner import contents_of, ended, running
 
 h5py = pytest.importorskip("h5py")
-OPTIONS = {"grid": "5deg", "statistics": "mean,std,max,mode", "where": "qa & 3 == 0"}
+OPTIONS: dict[str, Any] = {
+    "grid": "5deg",
+    "statistics": "mean,std,max,mode",
+    "where": "qa & 3 == 0",
+}
 
 
 def write_swath(path: Path, seed: int, latitude: float = 0.0) -> str:
@@ -67,6 +72,7 @@ def test_result_is_that_of_reduce(jobs: Jobs, granules: list[str], tmp_path: Pat
     expected.write(tmp_path / "expected.nc")
     assert contents_of(result) == (tmp_path / "expected.nc").read_bytes()
     assert np.nansum(expected["count"]) > 0
+    assert preview(result, "linear", None, None, 32).startswith(b"\x89PNG")
     assert {path.name for path in (tmp_path / "results" / job.id).iterdir()} == {"0000"}
 
 
@@ -80,7 +86,7 @@ def test_groups_and_arrays_of_rows(jobs: Jobs, granules: list[str], tmp_path: Pa
         job = ended(jobs, jobs.submit(table, options_of(statistics=["mean"]), "me"))
     names = [row.name for row in jobs.rows(job.id)][3:]
     assert names == ["a_b.nc", "reduce.nc"]
-    others = {"grid": "5deg", "statistics": ["mean"], "where": OPTIONS["where"]}
+    others: dict[str, Any] = {"grid": "5deg", "statistics": ["mean"], "where": OPTIONS["where"]}
     swathe.reduce(granules[1], array="lst", **others).write(tmp_path / "one.nc")
     assert contents_of(jobs.result(job.id, "reduce.nc")) == (tmp_path / "one.nc").read_bytes()
 
@@ -112,6 +118,15 @@ def test_granules_that_fail_are_errors_of_their_rows(
     files = [granules[0], str(tmp_path / "none.h5"), granules[1]]
     swathe.reduce(files, array="lst", **OPTIONS).write(tmp_path / "more.nc")
     assert contents_of(jobs.result(job.id, "reduce.nc")) == (tmp_path / "more.nc").read_bytes()
+
+
+def test_cells_of_healpix_have_no_picture(jobs: Jobs, granules: list[str]) -> None:
+    with running(jobs):
+        given = options_of(grid="healpix8", statistics="count")
+        job = ended(jobs, jobs.submit({"file": granules[:1]}, given, "me"))
+    assert job.counts["ok"] == 2
+    with pytest.raises(RegionError, match="expected a plane of numbers"):
+        preview(jobs.result(job.id, "reduce.nc"), "linear", None, None, 32)
 
 
 def test_all_granules_fail(jobs: Jobs, granules: list[str]) -> None:

@@ -34,8 +34,8 @@ class Options:
 
     Attributes:
         operation: name of an operation, as `swathe.operations.registry` lists them: `cut` for each
-            target, `stack`: one image of all, or of each `group`, or `rgb`: one picture of three
-            bands.
+            target, `stack`: one image of all, or of each `group`, `rgb`: one picture of three
+            bands, or `reduce`: one grid of all granules, or of each `group`.
         mode: `trim`, `partial` or `strict`, as for `swathe.cut`.
         fill: physical value outside the image, with `partial`.
         planes: for cubes, first and last plane, zero-based, last excluded.
@@ -344,7 +344,8 @@ class Result:
     Attributes:
         file: name as the engine opens it: a path, or `STORE:path`.
         open: function that opens it for reading.
-        array: path of the array in the source that it was cut from; "" for images.
+        array: path of the array in the source that it was cut from, or name of the array that
+            pictures show; "" for images.
     """
 
     file: str

@@ -283,5 +283,9 @@ class ReducingOperation(GroupingOperation):
         """
 
     @abstractmethod
+    def shown_array(self, options: Mapping[str, Any]) -> str:
+        """Return the name of the array of a result that pictures show."""
+
+    @abstractmethod
     def result_bytes(self, options: Mapping[str, Any]) -> int:
         """Return the size of a result in bytes."""

@@ -142,6 +142,12 @@ class ReduceOperation(ReducingOperation):
         variable, pair, others = granule_arrays(file, array or options["array"] or None, condition)
         return [variable, *pair, *others.values()]
 
+    def shown_array(self, options: Mapping[str, Any]) -> str:
+        """Return the first statistic."""
+        from swathe.operations.reduction.reduction import names_of_statistics
+
+        return names_of_statistics(options["statistics"])[0]
+
     def result_bytes(self, options: Mapping[str, Any]) -> int:
         """Return the size of the grid with its counts."""
         from swathe.operations.reduction.grid_spec import GridSpec
