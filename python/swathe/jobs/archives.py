@@ -16,7 +16,7 @@ from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
-from swathe.jobs.types import Result
+from swathe.jobs.types import ASKED_FORMAT, Result
 from swathe.operations.array_results import SOURCE, is_of_array
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
@@ -112,7 +112,8 @@ def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
         "job": job.id,
         "name": job.name,
         "swathe": _swathe.__version__,
-        **{name: options[name] for name in ("operation", "mode", "format")},
+        **{name: options[name] for name in ("operation", "mode")},
+        "format": options.get(ASKED_FORMAT, options["format"]),
         "phase": job.phase,
         "predicted_s": None if job.predicted is None else round(job.predicted["median_s"], 6),
         "actual_s": round(job.work_s, 6),

@@ -96,7 +96,8 @@ class ExpandedJob:
         The default is the format of their file; `fits` is FITS of all.
         """
         if self.suffixes and options.results.is_plain:
-            return replace(options, format=SOURCE)
+            user_format = options.format if options.has_format else ""
+            return replace(options, format=SOURCE, asked_format=user_format)
         return options
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Options
     from swathe.operations.operation import ReducingOperation
 
-MOST_OPENED = 16
+FIRST_GRANULES = 16
 """Granules that are opened when a job is submitted; a prediction takes the others as alike."""
 REGIONS = frozenset({*BOX, *CENTER, *BOUNDS, *SKY, "size", "planes"})
 """Columns that choose a part of a file."""
@@ -67,7 +67,7 @@ def granule_rows(
     rows.name = unique_names(rows.id)
     rows = rows.with_status(refused_files(rows, check_source))
     faults: dict[int, Fault] = {}
-    for row in np.flatnonzero(rows.sound)[:MOST_OPENED].tolist():
+    for row in np.flatnonzero(rows.sound)[:FIRST_GRANULES].tolist():
         try:
             _arrays_of(rows, row, reducing, options)
         except SwatheError as error:
@@ -103,7 +103,7 @@ def rows_to_predict(
     which: list[int] = []
     paths: list[str | None] = []
     boxes: list[Box] = []
-    first = range(min(len(rows), MOST_OPENED))
+    first = range(min(len(rows), FIRST_GRANULES))
     for row in first:
         for each in _arrays_of(rows, row, reducing, options):
             if each.plane is not None and each.is_native:

@@ -178,13 +178,13 @@ def names_of_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
         OptionError: If one is unknown, or there is none.
     """
     names = statistics.split(",") if isinstance(statistics, str) else statistics
-    stripped = tuple(name.strip() for name in names)
-    unknown = [name for name in stripped if name not in STATISTICS]
-    if unknown or not stripped:
+    all_names = tuple(name.strip() for name in names)
+    unknown = [name for name in all_names if name not in STATISTICS]
+    if unknown or not all_names:
         raise OptionError(
             f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
         )
-    return stripped
+    return all_names
 
 
 def _each(sources: Any) -> Iterator[Any]:
