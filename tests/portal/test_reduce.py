@@ -16,8 +16,13 @@ from swathe.cli.app import app
 from tests.jobs.test_reduce import write_swath
 from tests.support.portals import RunningPortal, database_in, served
 
-OPTIONS = {"grid": "10deg", "statistics": "mean,std", "where": "qa < 4", "array": "lst"}
-FORM = {**OPTIONS, "operation": "reduce", "targets": "file\nfiles:1.h5\nfiles:0.h5"}
+OPTIONS: dict[str, Any] = {
+    "grid": "10deg",
+    "statistics": "mean,std",
+    "where": "qa < 4",
+    "array": "lst",
+}
+FORM: dict[str, Any] = {**OPTIONS, "operation": "reduce", "targets": "file\nfiles:1.h5\nfiles:0.h5"}
 
 
 @pytest.fixture(scope="module")
