@@ -275,3 +275,19 @@ def test_each_format_works_in_each_part(
     name: str, action: str, portal: RunningPortal, tmp_path: Path
 ) -> None:
     ACTIONS[action](FormatCase(name, portal.folder / "files"), tmp_path, portal.url)
+
+
+def test_page_of_a_dataset_has_a_map_of_the_earth(portal: RunningPortal) -> None:
+    """Names of files are text, also in the drawing."""
+    folder = portal.folder / "files" / "maps"
+    folder.mkdir()
+    shutil.copy(DATA / FILES["netcdf4"], folder / '<script>"&.nc')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SWATHE_DATABASE", database_in(portal.folder))
+        answer = CliRunner().invoke(app, ["dataset", "add", "maps", "files:maps/"])
+        assert answer.exit_code == 0, answer.output
+    page = httpx.get(f"{portal.url}/datasets/maps")
+    assert page.status_code == 200
+    assert "Places on the Earth" in page.text and 'class="outline"' in page.text
+    assert "<title>maps/&lt;script&gt;&#34;&amp;.nc /air</title>" in page.text
+    assert '<script>"' not in page.text
