@@ -89,8 +89,9 @@ def predict(
         planes: as in `cut_many`.
         threads: as in `cut_many`.
         objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
-        format: format of the results: `fits` (default), `npy` or `png`. The time to make them is
-            that of this host, as `swathe probe` measured it; of a cube, that of one plane.
+        format: format of the results: `fits` (default), `npy` or `png`; of arrays also `nc`, `h5`,
+            `tif`, `asdf` or `source`. The time to make them is that of this host, as `swathe probe`
+            measured it; of a cube, that of one plane.
         output: as in `cut_many`: the folder or archive of the results, which need not exist. What
             earlier calls took to write results of this kind to this disk counts. Without it they
             are written to the disk of temporary files.
