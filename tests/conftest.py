@@ -119,6 +119,7 @@ MORE = frozenset(
         "portal/test_formats",
         "portal/test_openapi",
         "portal/test_pages",
+        "portal/test_reduce",
         "portal/test_results",
         "portal/test_save_worker_replicas",
         "portal/test_serve",

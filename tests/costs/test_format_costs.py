@@ -35,8 +35,14 @@ def test_a_host_that_was_measured_has_its_own_costs() -> None:
 
 @pytest.mark.parametrize("name", ["fits", "jpeg", "", 7, ["png"]])
 def test_other_formats_are_refused(name: object) -> None:
-    with pytest.raises(OptionError, match="format: expected fits, npy or png, found"):
+    with pytest.raises(OptionError, match="format: expected one of fits, npy, png, nc, h5"):
         FormatCosts.of(None, name)  # type: ignore[arg-type]
+
+
+def test_results_like_their_source_are_as_netcdf() -> None:
+    own = json.dumps({"formats": {"nc": asdict(FormatCosts(0.25, 0.0))}})
+    assert FormatCosts.of(own, "source", FormatCosts(1.0, 0.0)) == FormatCosts(0.25, 0.0)
+    assert FormatCosts.of(None, "source") == USUAL_COSTS["nc"]
 
 
 def test_an_operation_says_what_hosts_do_not_measure() -> None:

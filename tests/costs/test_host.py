@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+import swathe
 from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1
 from swathe.costs.engine_job import to_engine_job
+from swathe.costs.format_costs import USUAL_COSTS
+from swathe.costs.probing import array_formats
 from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
+from swathe.files.array_file import ArrayFile
 from swathe.files.targets.target_list import read_targets
 from tests.support.portals import wait_until
 from tests.support.sample_surveys import new_sample
@@ -29,7 +33,7 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert isinstance(tiles, dict)
     assert {"RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1"} <= set(tiles)
     formats = compute["formats"]
-    assert set(formats) == {"npy", "png"}
+    assert {"npy", "png", "nc"} <= set(formats) <= set(USUAL_COSTS)
     for made in formats.values():
         assert 1e-6 <= made["row_s"] < 1 and 0 < made["pixel_s"] < 1e-4
     write = compute["write"]
@@ -91,3 +95,22 @@ def test_unseen_batches_are_predicted_roughly(compute: dict[str, Any], tmp_path:
         # Other threads of this process count, too, and making files may take long for a while.
         wait_until(partial(_takes_about, wanted, path, boxes, tmp_path))
     assert frames["plain"].raw_bytes == 300 * NAXIS1 * 2
+
+
+@pytest.mark.parametrize("has_h5py", [True, False])
+def test_results_of_arrays_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_h5py: bool
+) -> None:
+    """With h5py from HDF5, without it from NetCDF classic."""
+    if has_h5py:
+        pytest.importorskip("h5py")
+    monkeypatch.setattr(array_formats, "RUNS", 1)
+    monkeypatch.setattr(array_formats, "FORMATS", ("nc", "tif"))
+    if not has_h5py:
+        monkeypatch.setattr(array_formats, "find_spec", lambda _: None)
+    costs = array_formats.measure_array_formats(tmp_path)
+    assert set(costs) == {"nc", "tif"}
+    assert all(each["row_s"] > 0 and each["pixel_s"] > 0 for each in costs.values())
+    file = swathe.open(tmp_path / "array-16.nc")
+    assert isinstance(file, ArrayFile)
+    assert file["values"].shape == (16, 16) and set(file) == {"/values", "/lat", "/lon"}

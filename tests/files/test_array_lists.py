@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from astropy.io import fits
 
 import swathe
+from swathe.catalog import Catalog
 from swathe.core.errors import OptionError, TargetsError
 from swathe.files.array_file import ArrayFile
+from tests.jobs.test_arrays import write_globe
 
 h5py = pytest.importorskip("h5py")
 WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -81,6 +85,82 @@ def test_rows_of_a_list_have_their_own_ranges(tmp_path: Path) -> None:
     for cut, span in zip(cuts, spans, strict=True):
         assert np.array_equal(cut, VALUES[span, 6:13, 5:15])
     assert swathe.predict(given, format="npy").median_s > 0
+
+
+@pytest.mark.parametrize("name", ["noname", "a.dat", "a.fits"])
+def test_arrays_are_known_by_their_bytes(tmp_path: Path, name: str) -> None:
+    image = tmp_path / "image.nc"
+    fits.PrimaryHDU(VALUES[0]).writeto(image)
+    given = targets(write_array(tmp_path / name), str(image), time=["2", ""])
+    del given["array"]
+    manifest = swathe.cut_many(given, tmp_path / "out", progress=False)
+    assert list(manifest["path"]) == ["0.nc", "1.fits"], list(manifest["reason"])
+    cut = swathe.open(tmp_path / "out" / "0.nc")
+    assert isinstance(cut, ArrayFile)
+    assert np.array_equal(cut["lst"].data, VALUES[2:3, 6:13, 5:15])
+    assert swathe.predict(given).faults == []
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    """A pipe would be read for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    given = targets(str(tmp_path), str(tmp_path / "pipe"), str(tmp_path / "none"))
+    del given["array"]
+    manifest = swathe.cut_many(given, tmp_path / "out", progress=False)
+    assert list(manifest["status"]) == ["error", "error", "missing"]
+
+
+def test_default_array_is_that_of_a_cut(tmp_path: Path) -> None:
+    """Coordinates of two axes do not count."""
+    path = tmp_path / "swath.h5"
+    with h5py.File(path, "w") as file:
+        file["lst"] = VALUES[0]
+        file["lst"].attrs["coordinates"] = "lat lon"
+        file["lat"], file["lon"] = VALUES[1], VALUES[2]
+    given = targets(str(path))
+    del given["array"]
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    expected: Any = swathe.cut(path, box=(5, 6, 10, 7))
+    assert np.array_equal(np.load(tmp_path / "out" / manifest["path"][0]), expected.data)
+    assert np.array_equal(expected.data, VALUES[0, 6:13, 5:15])
+    assert swathe.predict(given).faults == []
+
+
+@pytest.mark.parametrize("name", ["a.h5", "noname"])
+def test_arrays_of_several_stores(tmp_path: Path, catalog: Catalog, name: str) -> None:
+    """Each of the files is read from a store that has it; one lacks one."""
+    for store in ("one", "two"):
+        (tmp_path / store).mkdir()
+        write_array(tmp_path / store / name)
+        catalog.add_store(store, str(tmp_path / store))
+    write_array(tmp_path / "two" / "b.h5")
+    given = targets(name, "b.h5", name, time=["2", "3", "1"])
+    stores = ["one", "two"]
+    manifest = swathe.cut_many(given, tmp_path / "out", stores=stores, progress=False)
+    assert list(manifest["status"]) == ["ok"] * 3, list(manifest["reason"])
+    assert manifest["source"][1] == "two:b.h5"
+    for path, time in zip(manifest["path"], (2, 3, 1), strict=True):
+        cut = swathe.open(tmp_path / "out" / path)
+        assert isinstance(cut, ArrayFile)
+        assert np.array_equal(cut["lst"].data, VALUES[time : time + 1, 6:13, 5:15])
+    prediction = swathe.predict(given, stores=stores)
+    assert set(prediction.shares) == set(stores) and prediction.bytes > 0
+
+
+def test_bounds_of_several_stores(tmp_path: Path, catalog: Catalog) -> None:
+    path = write_globe(tmp_path / "globe.h5")
+    for store in ("one", "two"):
+        (tmp_path / store).mkdir()
+        (tmp_path / store / "globe.h5").write_bytes(Path(path).read_bytes())
+        catalog.add_store(store, str(tmp_path / store))
+    bounds = {"west": [-20], "south": [30], "east": [20], "north": [60]}
+    given = {"file": ["globe.h5"], "array": ["lst"], **bounds}
+    manifest = swathe.cut_many(
+        given, tmp_path / "out", stores=["one", "two"], format="npy", progress=False
+    )
+    assert list(manifest["status"]) == ["ok"], list(manifest["reason"])
+    expected: Any = swathe.cut(path, array="lst", bounds=(-20, 30, 20, 60))
+    assert np.array_equal(np.load(tmp_path / "out" / manifest["path"][0]), expected.data)
 
 
 def test_zarr_is_refused_in_lists(tmp_path: Path) -> None:

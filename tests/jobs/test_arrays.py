@@ -15,6 +15,7 @@ from swathe.core.errors import AccessError
 from swathe.files.array_file import ArrayFile
 from swathe.jobs import Jobs
 from swathe.jobs.types import Limits, Options
+from swathe.portal.api.models import JobModel
 from swathe.portal.pictures import preview
 from tests.support.job_runner import contents_of, ended, running
 
@@ -61,6 +62,7 @@ def test_results_are_those_of_cut_many(jobs: Jobs, table: dict[str, Any], tmp_pa
     with running(jobs):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
     assert (job.options.format, job.counts["ok"], job.counts["error"]) == ("source", 4, 1)
+    assert JobModel.model_validate(job).model_dump()["options"]["format"] == "source"
     rows = jobs.rows(job.id)
     assert [row.name for row in rows] == ["0.nc", "1.nc", "2.fits", "", "4.nc"]
     assert [row.hdu for row in rows][:2] == ["/s/lst"] * 2
@@ -159,6 +161,9 @@ def test_fits_that_is_chosen_is_fits_of_arrays(
     with running(jobs):
         job = ended(jobs, jobs.submit(some, options, "me"))
     assert job.counts["ok"] == 2, job
+    assert (job.options.format, job.options.asked_format) == ("source", "fits")
+    assert JobModel.model_validate(job).model_dump()["options"]["format"] == "fits"
+    assert b'"format": "fits"' in b"".join(jobs.manifest(job.id))
     many = swathe.cut_many(some, tmp_path / "many", format="fits", progress=False)
     assert list(many["path"]) == ["0.fits", "1.fits"]
     for row, path in zip(jobs.rows(job.id), many["path"], strict=True):

@@ -20,13 +20,20 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.jobs import Jobs, Limits, Options, result_store_by_name
 from tests.conftest import fits_bytes
+from tests.jobs.test_reduce import write_swath
 from tests.support.cloud_servers import forget_credentials
-from tests.support.job_runner import PATIENCE_S, check_each, ended, running
+from tests.support.job_runner import PATIENCE_S, check_each, contents_of, ended, running
 from tests.support.servers import s3s_fs
 
 KILLS = int(os.environ.get("SWATHE_TEST_KILLS", "3"))
 """How often each job is killed; SWATHE_TEST_KILLS=100 for a night."""
 ROWS = 1500
+REDUCTION: dict[str, Any] = {
+    "operation": "reduce",
+    "array": "lst",
+    "grid": "5deg",
+    "statistics": "mean,std",
+}
 WORKER = Path(__file__).parents[1] / "support" / "run_until_killed.py"
 
 
@@ -129,3 +136,28 @@ def test_killed_jobs_are_finished_by_others(
     assert job.phase == "COMPLETED"
 
     check_each(jobs, job, expected, tmp_path / "bucket/jobs" / job.id, tmp_path / "many")
+
+
+def test_killed_reduction_is_that_of_reduce(jobs: Jobs, url: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    files = [write_swath(tmp_path / f"g{number % 7}.h5", number) for number in range(40, 0, -1)]
+    job = jobs.submit({"file": files}, Options.from_mapping(REDUCTION), "me")
+    slow_down(url, job.id)
+    left = []
+    for _ in range(KILLS):
+        with worker(url, tmp_path / "scratch"):
+            before = jobs.job(job.id).counts["waiting"]
+            limit = time.monotonic() + PATIENCE_S
+            while jobs.job(job.id).counts["waiting"] == before and time.monotonic() < limit:
+                time.sleep(0.02)
+        left.append(jobs.job(job.id).counts["waiting"])
+        if left[-1] == 0:
+            break
+    assert 0 < left[0] < len(files), "the process was to be killed in the middle"
+    with running(jobs):
+        job = ended(jobs, jobs.job(job.id))
+    assert job.counts["ok"] == len(files) + 1
+    given = {name: value for name, value in REDUCTION.items() if name != "operation"}
+    swathe.reduce(files, **given).write(tmp_path / "expected.nc")
+    result = contents_of(jobs.result(job.id, "reduce.nc"))
+    assert result == (tmp_path / "expected.nc").read_bytes()

@@ -442,7 +442,10 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
     ("given", "message"),
     [
         ({"colour": 1}, "unknown option 'colour'"),
-        ({"operation": "mow"}, "option operation: expected one of cut, rgb, stack, found 'mow'"),
+        (
+            {"operation": "mow"},
+            "option operation: expected one of cut, reduce, rgb, stack, found 'mow'",
+        ),
         ({"mode": ["trim"]}, "option mode"),
         ({"mode": "partial", "fill": "x"}, "option fill: a number, not 'x'"),
         ({"mode": "partial", "fill": 10**400}, "option fill: a finite number"),

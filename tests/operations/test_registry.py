@@ -17,7 +17,12 @@ from swathe.catalog import Catalog
 from swathe.core.errors import JobError, OptionError
 from swathe.jobs import Jobs, Limits, Options
 from swathe.operations import kinds
-from swathe.operations.operation import CombiningOperation, ConvertingOperation
+from swathe.operations.operation import (
+    CombiningOperation,
+    ConvertingOperation,
+    GroupingOperation,
+    ReducingOperation,
+)
 from swathe.operations.registry import ResultOptions, formats, operations, own_options
 from tests.support.job_runner import ended, running
 
@@ -205,8 +210,8 @@ def test_an_image_that_an_operation_does_not_use_says_so(tmp_path: Path, catalog
 
 @pytest.mark.usefixtures("difference")
 def test_pages_and_models_ask_the_registry() -> None:
-    assert list(operations()) == ["cut", "difference", "rgb", "stack"]
-    assert list(own_options()) == ["sign", "stack"]
+    assert list(operations()) == ["cut", "difference", "reduce", "rgb", "stack"]
+    assert list(own_options()) == ["sign", "grid", "statistics", "where", "array", "stack"]
     assert ResultOptions.read("difference").own == {"sign": "plus"}
     with pytest.raises(JobError, match="option sign: expected operation difference, found cut"):
         Options.from_mapping({"sign": "plus"})
@@ -226,13 +231,16 @@ from swathe.cli.app import app
 from swathe.portal.api.models import OptionsModel
 from swathe.portal.pages.submission import FIELDS, options_of
 
-for command in (["cut"], ["job", "submit"]):
-    shown = CliRunner().invoke(app, [*command, "--help"]).output
-    assert "cut|difference|rgb|stack" in shown, shown
+names = {"cut": "cut|difference|rgb|stack", "job submit": "cut|difference|reduce|rgb|stack"}
+for command, operations in names.items():
+    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    assert operations in shown, shown
+    assert ("--where" in shown) == ("reduce" in operations), shown
     assert "--sign plus|minus" in shown, shown
 schema = OptionsModel.model_json_schema()["properties"]
 assert "difference" in schema["operation"]["anyOf"][0]["enum"], schema
 assert schema["sign"]["anyOf"][0]["enum"] == ["plus", "minus"], schema
+assert schema["where"]["anyOf"][0] == {"type": "string"}, schema
 chosen = {**FIELDS, "operation": "difference", "sign": "minus"}
 assert options_of(chosen)["sign"] == "minus"
 assert "sign" not in options_of(FIELDS)
@@ -245,10 +253,12 @@ def test_all_doors_show_a_new_operation(tmp_path: Path) -> None:
 
 
 def test_operations_are_whole() -> None:
-    assert list(operations()) == ["cut", "rgb", "stack"]
+    classes = {"cut": ConvertingOperation, "reduce": ReducingOperation}
+    assert list(operations()) == ["cut", "reduce", "rgb", "stack"]
     for name, kind in operations().items():
-        assert isinstance(kind, ConvertingOperation if name == "cut" else CombiningOperation)
-        assert kind.is_combined == isinstance(kind, CombiningOperation)
+        assert isinstance(kind, classes.get(name, CombiningOperation))
+        assert kind.is_combined == isinstance(kind, GroupingOperation)
+        assert kind.reads_granules == isinstance(kind, ReducingOperation)
         assert kind.title
         assert kind.formats
     names = [option.name for kind in operations().values() for option in kind.options]
@@ -267,13 +277,15 @@ def test_a_format_of_one_operation_chooses_it() -> None:
 @pytest.mark.parametrize(
     ("operation", "file_format", "own", "text"),
     [
-        ("sum", None, {}, "operation: expected one of cut, rgb, stack, found 'sum'"),
+        ("sum", None, {}, "operation: expected one of cut, reduce, rgb, stack, found 'sum'"),
         (["cut"], None, {}, r"operation: expected a name, found \['cut'\]"),
         (None, "jpg", {}, "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, rgb"),
         ("stack", "rgb", {}, "format: expected fits for operation stack, found 'rgb'"),
         ("stack", None, {"stack": "sum"}, "stack: expected one of mean, "),
         ("cut", None, {"stack": "mean"}, "stack: expected operation stack, found cut"),
         ("cut", None, {"thread": 3}, "thread: expected an option"),
+        ("reduce", "fits", {}, "format: expected nc for operation reduce, found 'fits'"),
+        ("reduce", None, {"array": "a" * 501}, "array: expected at most 500 characters, found 501"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -281,6 +293,21 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(OptionError, match=text):
         ResultOptions.read(operation, file_format, (), own)
+
+
+def test_options_that_are_texts() -> None:
+    read = ResultOptions.read("reduce", own={"statistics": ["mean", "std"], "where": " qa == 0 "})
+    assert read.own == {
+        "grid": "0.25deg",
+        "statistics": "mean,std",
+        "where": "qa == 0",
+        "array": "",
+    }
+
+
+def test_granules_are_not_cut(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="expected one that cuts, found 'reduce': use"):
+        swathe.cut_many({"file": ["a.nc"]}, tmp_path, operation="reduce")
 
 
 def test_commands_start_without_numpy() -> None:

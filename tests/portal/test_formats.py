@@ -275,3 +275,52 @@ def test_each_format_works_in_each_part(
     name: str, action: str, portal: RunningPortal, tmp_path: Path
 ) -> None:
     ACTIONS[action](FormatCase(name, portal.folder / "files"), tmp_path, portal.url)
+
+
+def test_page_of_a_dataset_has_a_map_of_the_earth(portal: RunningPortal) -> None:
+    """Names of files are text, also in the drawing."""
+    folder = portal.folder / "files" / "maps"
+    folder.mkdir()
+    shutil.copy(DATA / FILES["netcdf4"], folder / '<script>"&.nc')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SWATHE_DATABASE", database_in(portal.folder))
+        answer = CliRunner().invoke(app, ["dataset", "add", "maps", "files:maps/"])
+        assert answer.exit_code == 0, answer.output
+    page = httpx.get(f"{portal.url}/datasets/maps")
+    assert page.status_code == 200
+    assert "Places on the Earth" in page.text and 'class="outline"' in page.text
+    assert "<title>maps/&lt;script&gt;&#34;&amp;.nc /air</title>" in page.text
+    assert '<script>"' not in page.text
+    assert 'href="/datasets/maps/arrays"' in page.text
+
+
+def test_page_searches_arrays_on_the_earth(portal: RunningPortal) -> None:
+    folder = portal.folder / "files" / "earth"
+    folder.mkdir()
+    shutil.copy(DATA / FILES["netcdf4"], folder / "<b>&.nc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SWATHE_DATABASE", database_in(portal.folder))
+        answer = CliRunner().invoke(app, ["dataset", "add", "earth", "files:earth/"])
+        assert answer.exit_code == 0, answer.output
+    url, name = f"{portal.url}/datasets/earth/arrays", "files:earth/&lt;b&gt;&amp;.nc"
+    blank = httpx.get(url)
+    assert blank.status_code == 200 and "No array matches" not in blank.text
+    box = {"west": "255", "south": "50", "east": "265", "north": "60"}
+    times = {"time_from": "2014-10-01", "time_to": "2015-01-01"}
+    for given in (box, times, {"lon": "260", "lat": "60"}, box | times):
+        page = httpx.get(url, params=given)
+        assert page.status_code == 200 and name in page.text, given
+        assert "<b>&" not in page.text
+    elsewhere = httpx.get(url, params=box | {"west": "60", "east": "61"})
+    assert elsewhere.status_code == 200 and "No array matches" in elsewhere.text
+    for wrong, text in (
+        ({"west": "1"}, "expected west, south, east, north, found some of them"),
+        ({"lon": "<i>", "lat": "1"}, "expected degrees, found &lt;i&gt;"),
+        (times | {"time_to": "later"}, "later"),
+        (box | {"north": "nan"}, "nan"),
+        (box | {"lon": "1", "lat": "1"}, "place"),
+    ):
+        page = httpx.get(url, params=wrong)
+        assert 400 <= page.status_code < 500 and text in page.text, wrong
+        assert "<i>" not in page.text
+    assert httpx.get(f"{portal.url}/datasets/none/arrays").status_code == 404

@@ -121,6 +121,12 @@ class ArrayTree:
         coordinates = {other.path for each in planes for other in self.coordinates(each).values()}
         return [each for each in planes if each.path not in coordinates]
 
+    @property
+    def only_plane(self) -> ArrayDescription | None:
+        """Return the default array: the only one of `planes`; `None` if there are others."""
+        planes = self.planes()
+        return planes[0] if len(planes) == 1 else None
+
     def coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         """Return the coordinates of an array, by name (CF conventions, sections 5 and 5.7).
 

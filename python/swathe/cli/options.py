@@ -115,6 +115,21 @@ TimeRange = Annotated[
         help="Time range of the images: MJD, or as 2005-09-21T04:30:00 (UTC).",
     ),
 ]
+ArrayTimes = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--time", metavar="START END", help="Times of an array, both ends included; in UTC."
+    ),
+]
+Bounds = Annotated[
+    tuple[float, float, float, float] | None,
+    typer.Option(
+        "--bounds",
+        metavar="W S E N",
+        help="Box of longitude and latitude on the Earth, of arrays, in degrees; "
+        "W > E crosses the dateline.",
+    ),
+]
 RaColumn = Annotated[
     str | None,
     typer.Option(
@@ -225,37 +240,6 @@ def index_of(texts: list[str] | None) -> dict[str, int | slice] | None:
         ends = [None if end is None else int(end) for end in (first, last)]
         indices[name] = slice(*ends) if is_range else int(first)
     return indices or None
-
-
-def bounds_of(text: str | None) -> tuple[float, float, float, float] | None:
-    """Parse W,S,E,N in degrees.
-
-    Raises:
-        typer.BadParameter: If the text is anything else.
-    """
-    if text is None:
-        return None
-    try:
-        west, south, east, north = (float(each) for each in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(
-            f"expected four numbers W,S,E,N, found {text!r:.60}", param_hint="--bounds"
-        ) from None
-    return west, south, east, north
-
-
-def time_of(text: str | None) -> tuple[str, str] | None:
-    """Parse FROM,TO.
-
-    Raises:
-        typer.BadParameter: If the text has another number of parts.
-    """
-    if text is None:
-        return None
-    first, comma, last = text.partition(",")
-    if not comma or "," in last:
-        raise typer.BadParameter(f"expected FROM,TO, found {text!r:.60}", param_hint="--time")
-    return first.strip(), last.strip()
 
 
 def shape_of(text: str | None) -> tuple[int, int] | None:

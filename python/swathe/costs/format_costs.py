@@ -48,10 +48,11 @@ class FormatCosts:
         Raises:
             OptionError: If nothing is known of the format.
         """
+        name = AS_SOURCE if name == "source" else name
         costs = USUAL_COSTS.get(name, usual) if isinstance(name, str) else None
         if costs is None:
             raise OptionError(
-                f"format: expected fits, {' or '.join(USUAL_COSTS)}, found {short_text(name)}"
+                f"format: expected one of fits, {', '.join(USUAL_COSTS)}, found {short_text(name)}"
             )
         measurements = {} if compute is None else json.loads(compute).get("formats", {})
         return cls(**measurements[name]) if name in measurements else costs
@@ -61,8 +62,19 @@ class FormatCosts:
         return self.job_s + results * self.row_s + pixels * self.pixel_s
 
 
-USUAL_COSTS = {"npy": FormatCosts(0.3e-3, 4e-9), "png": FormatCosts(0.6e-3, 150e-9)}
+IMAGE_FORMATS = ("npy", "png")
+"""Formats of results of images and of arrays; the others are of arrays alone."""
+USUAL_COSTS = {
+    "npy": FormatCosts(0.3e-3, 4e-9),
+    "png": FormatCosts(0.6e-3, 150e-9),
+    "nc": FormatCosts(5e-3, 10e-9),
+    "h5": FormatCosts(5e-3, 10e-9),
+    "tif": FormatCosts(5e-3, 10e-9),
+    "asdf": FormatCosts(5e-3, 10e-9),
+}
 """A 2.5 GHz Xeon of 2019, for a host that was not measured."""
+AS_SOURCE = "nc"
+"""Format whose costs are those of results in the format of their source."""
 
 
 def pixels_of(rows: RowTable) -> float:

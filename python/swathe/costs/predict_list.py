@@ -37,6 +37,9 @@ from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
@@ -86,8 +89,9 @@ def predict(
         planes: as in `cut_many`.
         threads: as in `cut_many`.
         objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
-        format: format of the results: `fits` (default), `npy` or `png`. The time to make them is
-            that of this host, as `swathe probe` measured it; of a cube, that of one plane.
+        format: format of the results: `fits` (default), `npy` or `png`; of arrays also `nc`, `h5`,
+            `tif`, `asdf` or `source`. The time to make them is that of this host, as `swathe probe`
+            measured it; of a cube, that of one plane.
         output: as in `cut_many`: the folder or archive of the results, which need not exist. What
             earlier calls took to write results of this kind to this disk counts. Without it they
             are written to the disk of temporary files.
@@ -130,9 +134,9 @@ def predict(
     if not stores:
 
         def read(piece: TablePiece) -> RowTable:
-            options: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
-            options["tree_of"] = arrays_of
-            return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **options)
+            common: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
+            common["tree_of"] = arrays_of
+            return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **common)
 
         parts = []
         for part, (rows, *_) in enumerate(whole_objects(pieces, read)):
@@ -142,7 +146,8 @@ def predict(
     of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
     for piece in pieces:
         most = _most(piece.first)
-        lists = target_lists(piece.table, stores, choices, most, planes=span, first=piece.first)
+        options: dict[str, Any] = {"planes": span, "first": piece.first, "tree_of": arrays_of}
+        lists = target_lists(piece.table, stores, choices, most, **options)
         for name, rows in lists.items():
             of_stores[name].append(predict_targets(rows, most, **settings))
         rows = next(iter(lists.values()))
@@ -165,8 +170,11 @@ def target_lists(
     planes: tuple[int, int] | None,
     is_combined: bool = False,
     first: int = 0,
+    tree_of: Callable[[str], ArrayTree | None] | None = None,
 ) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
+
+    `tree_of` is as for `read_targets`; it describes the file of each store.
 
     Raises:
         TargetsError: If the list cannot be read.
@@ -190,6 +198,7 @@ def target_lists(
             planes=planes,
             is_combined=is_combined,
             first=first,
+            tree_of=tree_of,
         )
         for name in stores
     }

@@ -147,6 +147,23 @@ def total_of(jobs: Iterable[Prediction]) -> Prediction:
     )
 
 
+def times(prediction: Prediction, factor: float) -> Prediction:
+    """Return the cost of a job that is so many times as large, with the same stores."""
+    per_store = {name: _times(cost, factor) for name, cost in prediction.per_store.items()}
+    return replace(_times(prediction, factor), per_store=per_store)
+
+
+def _times(cost: C, factor: float) -> C:
+    """Return a cost with all numbers multiplied; counts are rounded."""
+    numbers: dict[str, Any] = {
+        each.name: type(value)(round(value * factor) if type(value) is int else value * factor)
+        for each in fields(cost)
+        if type(value := getattr(cost, each.name)) in (int, float) and each.name != "outcomes"
+    }
+    low, high = cost.interval_s
+    return replace(cost, **numbers, interval_s=(low * factor, high * factor))
+
+
 def _sum(*costs: C) -> C:
     """Return the sums of numbers and intervals; any other value is that of the first."""
     sums: dict[str, Any] = {

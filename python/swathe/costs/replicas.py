@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from swathe.costs.prediction import mix_replicas, readable_objects
 from swathe.costs.replica_stores import ReplicaStores
 
 if TYPE_CHECKING:
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.files.targets.target_list import ListOptions
@@ -52,6 +53,7 @@ def mix_targets(
     is_combined: bool = False,
     before: Container[str] = (),
     first: int = 0,
+    tree_of: Callable[[str], ArrayTree | None] | None = None,
 ) -> MixedTargets:
     """Return a list whose files are distributed over stores as `predict(stores=...)` shows.
 
@@ -68,6 +70,7 @@ def mix_targets(
         is_combined: whether results are made from several targets.
         before: sources of an earlier run, which are used again.
         first: number of the first target, for a piece of a list.
+        tree_of: function that returns the arrays of a file, `None` for FITS, and keeps its index.
 
     Raises:
         TargetsError: If the list cannot be read.
@@ -77,10 +80,12 @@ def mix_targets(
     common: dict[str, Any] = {"planes": planes, "is_combined": is_combined, "first": first}
     silent: dict[str, str] = {}
     if len(stores) > 1:
+        # Only their names are needed: nothing is opened.
+        common["tree_of"] = None if tree_of is None else lambda _: None
         without_boxes = target_lists(targets, stores, choices, 0, **common)
         silent = _silent({name: rows.source.values for name, rows in without_boxes.items()})
     answering = [name for name in stores if name not in silent]
-    lists = target_lists(targets, answering, choices, **common)
+    lists = target_lists(targets, answering, choices, **common | {"tree_of": tree_of})
     predictions = {
         name: predict_targets(rows, mode=mode, threads=threads) for name, rows in lists.items()
     }

@@ -96,6 +96,7 @@ class GivenList:
             "planes": settings["planes"],
             "is_combined": is_combined,
             "first": piece.first,
+            "tree_of": self._tree_of,
         }
         if settings["stores"]:
             mixture = mix_targets(
@@ -116,11 +117,7 @@ class GivenList:
             counts = self.counts or dict.fromkeys(mixture.counts, 0)
             self.counts = {store: counts[store] + mixture.counts[store] for store in counts}
         else:
-            common |= {
-                "choices": self.choices,
-                "names": names,
-                "tree_of": self._tree_of,
-            }
+            common |= {"choices": self.choices, "names": names}
             rows = read_targets(piece.table, sky_of, **common)
         return of_bands(rows, result_options.bands) if result_options.bands else rows
 

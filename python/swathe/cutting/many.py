@@ -152,6 +152,11 @@ def cut_many(
     output = Path(check_unicode("output", os.fsdecode(output)))
     result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
     result_options.kind.check_bands(result_options.bands, are_needed=False)
+    if result_options.kind.reads_granules:
+        raise OptionError(
+            f"operation: expected one that cuts, found {result_options.operation!r}: "
+            "use swathe.reduce, or a job of a portal"
+        )
     if result_options.is_combined and (mode != "trim" or fill is not None):
         raise OptionError(
             f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "

@@ -102,13 +102,13 @@ class ArrayFile(OpenObject):
         """
         if path is not None:
             return self[path]
-        planes = self.tree.planes()
-        if len(planes) != 1:
+        description = self.tree.only_plane
+        if description is None:
             raise NoSuchArrayError(
-                f"{self.url}: expected one array with two axes or more, found {len(planes)}: "
-                f"give array=; {self._paths()}"
+                f"{self.url}: expected one array with two axes or more, found "
+                f"{len(self.tree.planes())}: give array=; {self._paths()}"
             )
-        return Array(self, planes[0])
+        return Array(self, description)
 
     def _paths(self) -> str:
         paths = list(self.tree.arrays)

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.arrays.indexing import MAGIC
 from swathe.core.errors import (
     ChangedError,
     FormatError,
@@ -336,11 +337,33 @@ def _state(name: str) -> tuple[int, ...] | None:
 def arrays_of(file: str) -> ArrayTree | None:
     """Return the arrays of a file, and keep its chunk index for cuts; `None` for FITS.
 
+    A local file that begins as FITS is not opened: a list may have very many.
+
     Raises:
         SwatheError: If it cannot be read, or its reader rejects it.
     """
+    if _begins_as_fits(file):
+        return None
     source = open_any(file)
     return source.tree if isinstance(source, ArrayFile) else None
+
+
+def _begins_as_fits(file: str) -> bool:
+    """Check whether a name is that of a local file that begins as FITS."""
+    name = name_of(file)
+    if "://" in name or not os.path.isfile(name):
+        return False
+    (start,) = MAGIC["fits"]
+    try:
+        content = os.open(name, os.O_RDONLY)  # half the time of a file object
+    except OSError:
+        return False  # the engine says why
+    try:
+        return os.read(content, len(start)) == start
+    except OSError:
+        return False
+    finally:
+        os.close(content)
 
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:

@@ -16,7 +16,7 @@ from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
-from swathe.jobs.types import Result
+from swathe.jobs.types import ASKED_FORMAT, Result
 from swathe.operations.array_results import SOURCE, is_of_array
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
@@ -90,6 +90,9 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         formats = options.results.kind.formats
         types = {each.suffix: each.media_type for each in formats}
         media_type = types.get(f".{row.name.rpartition('.')[2]}", media_type)
+    array = row.hdu if row.hdu is not None and is_of_array(row) else ""
+    if (reducing := options.results.reducing) is not None:
+        array = reducing.shown_array(options.own)
     return Result(
         file=result.file,
         name=f"{row.name}{suffix}",
@@ -98,7 +101,7 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         media_type=media_type,
         sha256=row.sha256,
         open=result.open,
-        array=row.hdu if row.hdu is not None and is_of_array(row) else "",
+        array=array,
     )
 
 
@@ -109,7 +112,8 @@ def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
         "job": job.id,
         "name": job.name,
         "swathe": _swathe.__version__,
-        **{name: options[name] for name in ("operation", "mode", "format")},
+        **{name: options[name] for name in ("operation", "mode")},
+        "format": options.get(ASKED_FORMAT, options["format"]),
         "phase": job.phase,
         "predicted_s": None if job.predicted is None else round(job.predicted["median_s"], 6),
         "actual_s": round(job.work_s, 6),

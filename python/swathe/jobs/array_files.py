@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from swathe.arrays.array_tree import ArrayTree
+    from swathe.core.row_record import Fault
+    from swathe.core.row_table import RowTable
 
 MOST_ARRAY_FILES = 1000
 """Maximum number of files of arrays in one list: each is described when the job is submitted."""
@@ -75,3 +77,23 @@ def check_file(file: str, check_source: Callable[[str], None]) -> None:
         check_source(file)
     if _swathe.redact_url(file) != file:
         raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
+
+
+def refused_files(rows: RowTable, check_source: Callable[[str], None]) -> dict[int, Fault]:
+    """Return the faults of rows whose file may not be read.
+
+    Raises:
+        AccessError: If no file may be read.
+    """
+    faults_by_file: dict[str, Fault] = {}
+    for file in rows.source.values:
+        try:
+            check_file(file, check_source)
+        except AccessError as error:
+            faults_by_file[file] = ("error", str(error))
+    if faults_by_file and len(faults_by_file) == len(rows.source.values):
+        raise AccessError(next(iter(faults_by_file.values()))[1])
+    if not faults_by_file:
+        return {}
+    files = enumerate(rows.source.list())
+    return {row: faults_by_file[file] for row, file in files if file in faults_by_file}

@@ -15,11 +15,12 @@ from swathe.core.errors import NoSuchArrayError, SwatheError
 from swathe.core.host import cores
 from swathe.costs.engine_job import plane_spans, to_engine_job
 from swathe.costs.predict_list import predict_job
-from swathe.costs.prediction import Prediction, total_of
+from swathe.costs.prediction import Prediction, times, total_of
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any, open_from_cache
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.hdus import hdu_key
+from swathe.jobs.granules import rows_to_predict
 from swathe.operations.array_results import is_of_array
 
 if TYPE_CHECKING:
@@ -63,7 +64,13 @@ def predict_rows(
         options: options of the job.
         past_jobs: earlier jobs of any kind, to learn from.
     """
-    prediction = _of_engine(rows, options)
+    reducing = options.results.reducing
+    if reducing is None or not len(rows):
+        prediction = _of_engine(rows, options)
+    else:
+        arrays, count = rows_to_predict(rows, reducing, options)
+        prediction = _of_engine(arrays, options)
+        prediction = prediction and times(prediction, len(rows) / count)
     if prediction is None:
         return None
     kind = options.operation, options.format
@@ -137,6 +144,9 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     """Estimate the total size of the results of some rows from the images that were opened."""
     import numpy as np
 
+    if (reducing := options.results.reducing) is not None:
+        groups = 0 if rows.group is None else len(rows.group.few().values)
+        return groups * reducing.result_bytes(options.own)
     per_pixel: list[float] = []
     header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)

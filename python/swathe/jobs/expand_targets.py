@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.catalog import GranuleQuery
 from swathe.core.errors import (
-    AccessError,
     JobError,
     LimitError,
     RegionError,
@@ -28,8 +27,10 @@ from swathe.files.file import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.result_names import numbered_ids
 from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
-from swathe.jobs.array_files import ArrayFiles, check_file
+from swathe.jobs.array_files import ArrayFiles, check_file, refused_files
+from swathe.jobs.granules import check_result, granule_rows
 from swathe.jobs.types import read_planes
 from swathe.operations.array_results import FITS_SUFFIX, SOURCE
 from swathe.operations.grid import enlarge_boxes
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from swathe.core.sky import SkyMapping
     from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
+    from swathe.operations.operation import ReducingOperation
 
 MOST_IMAGES = 32
 """Images on which sky positions are converted to pixels at submission. On the others this happens
@@ -72,6 +74,7 @@ class ExpandedJob:
         unmatched: targets that no image covers.
         matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
         suffixes: suffix of results by file of arrays, if it is not the same for all files.
+        is_of_images: whether the rows are regions of images and arrays, and not granules.
     """
 
     targets: int
@@ -80,6 +83,7 @@ class ExpandedJob:
     unmatched: int = 0
     matches: list[tuple[str, int]] = field(default_factory=list)
     suffixes: dict[str, str] = field(default_factory=dict)
+    is_of_images: bool = True
 
     @property
     def results(self) -> list[str]:
@@ -92,7 +96,8 @@ class ExpandedJob:
         The default is the format of their file; `fits` is FITS of all.
         """
         if self.suffixes and options.results.is_plain:
-            return replace(options, format=SOURCE)
+            user_format = options.format if options.has_format else ""
+            return replace(options, format=SOURCE, asked_format=user_format)
         return options
 
 
@@ -122,6 +127,10 @@ def expand(
         raise TargetsError(next(iter(wrong.values())))
     check_rows(len(table), most_rows)
     columns = one_angle(standard_columns(table), "a job")
+    if (reducing := options.results.reducing) is not None:
+        options.check(are_bands_needed=False)
+        check_result(reducing, options, cutout_bytes)
+        return _of_granules(columns, len(table), reducing, options, check_source, most_rows)
     in_sky = all(name in columns for name in SKY)
     if options.is_combined and not in_sky:
         raise JobError(
@@ -154,6 +163,25 @@ def expand(
         work.rows.name = [name + suffix for name, suffix in names]
     if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
         work.rows = _refuse_large(work.rows, cutout_bytes)
+    return work
+
+
+def _of_granules(
+    columns: dict[str, Any],
+    count: int,
+    reducing: ReducingOperation,
+    options: Options,
+    check_source: Callable[[str], None],
+    most_rows: int,
+) -> ExpandedJob:
+    """Expand a list of granules."""
+    for name in ("dataset", "time"):
+        if getattr(options, name):
+            raise JobError(f"option {name}: expected none for operation {reducing.name}")
+    rows, unread = granule_rows(columns, count, reducing, options, check_source)
+    rows.group = _name_results(options, [], columns, count)
+    work = ExpandedJob(count, rows, unread, is_of_images=False)
+    check_rows(count + len(work.results), most_rows)
     return work
 
 
@@ -276,22 +304,9 @@ def _read(
     tree_of = None if arrays is None else arrays.tree_of
     rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES, tree_of=tree_of)
     rows.reason = rows.reason.map(with_store_names)
-    faults_by_file: dict[str, Fault] = {}
-    for file in rows.source.values:
-        try:
-            check_file(file, check_source)
-        except AccessError as error:
-            faults_by_file[file] = ("error", str(error))
-    if faults_by_file and len(faults_by_file) == len(rows.source.values):
-        raise AccessError(next(iter(faults_by_file.values()))[1])
-    faults = rows.faults()
+    refusals = refused_files(rows, check_source)
     files = rows.source.list()
-    unread = {
-        row for row in faults if files[row] in unreadable and files[row] not in faults_by_file
-    }
-    refusals = {
-        row: faults_by_file[file] for row, file in enumerate(files) if file in faults_by_file
-    }
+    unread = {row for row in rows.faults() if files[row] in unreadable and row not in refusals}
     return rows.with_status(refusals), unread
 
 
@@ -330,7 +345,7 @@ def _of_positions(
     check_rows(len(pairs), most_rows)
     target_of_row = [target for target, _ in pairs]
     table = {
-        "id": _numbered_ids([ids[target] for target in target_of_row]),
+        "id": numbered_ids([ids[target] for target in target_of_row]),
         "file": [match.file if match is not None else "" for _, match in pairs],
         "hdu": [match.granule.hdu if match is not None else 0 for _, match in pairs],
         **{name: positions[target_of_row, at] for at, name in enumerate(SKY)},
@@ -341,7 +356,7 @@ def _of_positions(
     rows, unread = _read(table, check_source)
     rows = rows.with_status(reasons)
     unread -= reasons.keys()
-    targets = _numbered_ids(ids)
+    targets = numbered_ids(ids)
     rows.group = _name_results(
         options, [targets[target] for target in target_of_row], row_columns, len(rows)
     )
@@ -430,22 +445,6 @@ def _distance(matches: Sequence[Match], position: NDArray[np.float64], index: in
     return float(angle(centre_direction, directions(position[0], position[1])))
 
 
-def _numbered_ids(ids: Sequence[str]) -> list[str]:
-    """Return unique ids: id, id-2, id-3 ... for equal ones, without those that others have."""
-    earlier: set[str] = set()
-    counts: dict[str, int] = {}
-    unique_ids = []
-    for user_id in ids:
-        name, copies = user_id, counts.get(user_id, 1)
-        while name in earlier:
-            copies += 1
-            name = f"{user_id}-{copies}"
-        counts[user_id] = copies
-        earlier.add(name)
-        unique_ids.append(name)
-    return unique_ids
-
-
 def _name_results(
     options: Options, targets: Sequence[str], columns: dict[str, Any], count: int
 ) -> DictColumn[str] | None:
@@ -460,7 +459,7 @@ def _name_results(
     if not options.is_combined:
         return None
     groups = texts(columns["group"]) if "group" in columns else [""] * count
-    return DictColumn.of(options.results.combining.name_results(targets, groups))
+    return DictColumn.of(options.results.grouping.name_results(targets, groups))
 
 
 def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> RowTable:

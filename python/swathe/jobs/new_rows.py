@@ -26,6 +26,8 @@ def to_row_table(work: ExpandedJob) -> RowTable:
     """
     # Workers try again to read these images.
     rows = work.rows.with_status(dict.fromkeys(work.unread, ("waiting", "")))
+    if not work.is_of_images:
+        rows.has_box = rows.sound  # also of those: a row without a box is never tried again
     sound, count = rows.sound, len(rows)
     order = np.lexsort((rows.hdu.codes * sound, rows.source.codes * sound, sound))
     group = rows.group
@@ -43,14 +45,15 @@ def to_row_table(work: ExpandedJob) -> RowTable:
     inputs.position = np.arange(count)
     if group is None:
         return inputs
-    return RowTable.concatenate([inputs, RowTable.of(list(_result_rows(work.rows)))])
+    results = _result_rows(work.rows, is_of_images=work.is_of_images)
+    return RowTable.concatenate([inputs, RowTable.of(list(results))])
 
 
-def _result_rows(rows: RowTable) -> Iterator[RowRecord]:
-    """Yield the rows of combined results, with their size as box if it is known."""
+def _result_rows(rows: RowTable, *, is_of_images: bool) -> Iterator[RowRecord]:
+    """Yield the rows of combined results; of images, with their size as box if it is known."""
     if rows.group is None:
         return
-    scale = scale_deg(rows)
+    scale = scale_deg(rows) if is_of_images else None
     names = unique_names(rows.group.values)
     sound = np.flatnonzero(rows.sound)
     codes, firsts = np.unique(rows.group.codes[sound], return_index=True)

@@ -26,6 +26,9 @@ ArchiveKind = Literal["zip", "tar", "fits"]
 DAY_S = 86_400
 MOST_BANDS = 100
 LONGEST_TEXT = 200
+ASKED_FORMAT = "asked_format"
+NOT_OPTIONS = frozenset({"own", ASKED_FORMAT})
+"""Fields of `Options` that no user gives."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Options:
 
     Attributes:
         operation: name of an operation, as `swathe.operations.registry` lists them: `cut` for each
-            target, `stack`: one image of all, or of each `group`, or `rgb`: one picture of three
-            bands.
+            target, `stack`: one image of all, or of each `group`, `rgb`: one picture of three
+            bands, or `reduce`: one grid of all granules, or of each `group`.
         mode: `trim`, `partial` or `strict`, as for `swathe.cut`.
         fill: physical value outside the image, with `partial`.
         planes: for cubes, first and last plane, zero-based, last excluded.
@@ -45,6 +48,8 @@ class Options:
         dataset: dataset searched for sky positions; by default all.
         time: time range of the images, MJD (UTC), from and to.
         own: options that only this operation has, such as `stack`; in JSON beside the others.
+        asked_format: format that the user chose, if the results are made as another: `fits` of
+            arrays. It is set when a job is stored.
         has_format: whether the format was chosen: then `fits` is also that of arrays.
     """
 
@@ -57,6 +62,7 @@ class Options:
     dataset: str | None = None
     time: tuple[float, float] | None = None
     own: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    asked_format: str = ""
     has_format: bool = field(default=False, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,10 +78,10 @@ class Options:
         Raises:
             JobError: If an option is invalid; the text names it, with expected and found value.
         """
-        names = [each.name for each in fields(cls) if each.init and each.name != "own"]
+        names = [each.name for each in fields(cls) if each.init and each.name not in NOT_OPTIONS]
         names += own_options()
         for name in content:
-            if name not in names:
+            if name not in (*names, ASKED_FORMAT):
                 raise JobError(
                     f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
@@ -132,6 +138,8 @@ class Options:
         """Return the options as JSON; `from_mapping` reads them back."""
         values = asdict(self)
         del values["has_format"]
+        if not self.asked_format:
+            del values[ASKED_FORMAT]
         values |= values.pop("own")
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -212,6 +220,7 @@ _READ: dict[str, Any] = {
     "fill": _number,
     "planes": read_planes,
     "format": _text,
+    ASKED_FORMAT: _text,
     "bands": _bands,
     "dataset": _text,
     "time": _time,
@@ -344,7 +353,8 @@ class Result:
     Attributes:
         file: name as the engine opens it: a path, or `STORE:path`.
         open: function that opens it for reading.
-        array: path of the array in the source that it was cut from; "" for images.
+        array: path of the array in the source that it was cut from, or name of the array that
+            pictures show; "" for images.
     """
 
     file: str

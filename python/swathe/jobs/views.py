@@ -54,7 +54,7 @@ def row_view(record: RowRecord, options: Options) -> Row:
         id=record.id,
         source=record.source,
         hdu=record.hdu,
-        box=record.box,
+        box=None if options.results.kind.reads_granules else record.box,
         status=record.status,
         reason=record.reason,
         name=file_name(record, options),

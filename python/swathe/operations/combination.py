@@ -58,7 +58,7 @@ def without_images(rows: RowTable) -> Fault:
 
 def combine(
     path: Path,
-    grid: Grid,
+    grid: Grid | None,
     rows: RowTable,
     pixels: Sequence[Path],
     result_options: ResultOptions,
@@ -68,16 +68,22 @@ def combine(
 
     Args:
         path: file of the result.
-        grid: pixel grid of the result.
-        rows: rows of the images, in order.
-        pixels: file of each image, as `align_cutout` writes it.
+        grid: pixel grid of the result; of granules `None`.
+        rows: rows of the images or granules, in order.
+        pixels: file of each of them, as `align_cutout` or the operation writes it.
         result_options: options of the result.
         should_stop: function that returns whether to stop.
 
     Raises:
-        RegionError: If the images cannot be combined.
+        RegionError: If the images cannot be combined, or the size of the result is not known.
     """
+    own = result_options.own
+    if (reducing := result_options.reducing) is not None:
+        granules = list(zip(rows.id, pixels, strict=True))
+        return reducing.reduce(path, granules, own, should_stop)
+    if grid is None:
+        raise RegionError("the size of the result is not known")
     positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
     images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]
     make = result_options.combining.make
-    return not should_stop() and make(path, grid, images, result_options.own, should_stop)
+    return not should_stop() and make(path, grid, images, own, should_stop)

@@ -64,7 +64,7 @@ def inputs_of(
         image_bands: band of each row, empty if it has none.
     """
     by_result: dict[str, list[int]] = {}
-    for row, result in enumerate(result_options.combining.name_results((), groups)):
+    for row, result in enumerate(result_options.grouping.name_results((), groups)):
         by_result.setdefault(result, []).append(row)
     return [_inputs(result_options, *group, image_bands) for group in by_result.items()]
 

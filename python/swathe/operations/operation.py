@@ -13,16 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from swathe.core.errors import OptionError
+from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from swathe.files.array import Array
+    from swathe.files.array_file import ArrayFile
     from swathe.files.cutout import Cutout
     from swathe.operations.grid import AlignedImage, Grid
 
 ALIGNING_MEMORY = 160
 """Bytes of memory per pixel of an image while it is resampled to a grid."""
+LONGEST_OPTION = 500
+"""Characters of an option that is a text."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,9 @@ class OperationOption:
         name: name in Python, JSON and forms; `--name` in the shell.
         title: label on pages.
         help: description, a noun phrase.
-        choices: its values and their labels on pages.
+        choices: its values and their labels on pages; empty: any text.
         default: value if it is not given.
+        check: function that raises an `OptionError` for a text that is no value.
     """
 
     name: str
@@ -75,15 +81,41 @@ class OperationOption:
     help: str
     choices: tuple[tuple[str, str], ...]
     default: str
+    check: Callable[[str], object] | None = None
 
     @property
     def values(self) -> tuple[str, ...]:
         """Return the possible values."""
         return tuple(value for value, _ in self.choices)
 
+    def read(self, value: Any) -> str:
+        """Return a value that is possible; several texts are joined by commas.
+
+        Raises:
+            OptionError: If it is not.
+        """
+        if self.choices:
+            if value not in self.values:
+                choices = ", ".join(self.values)
+                raise OptionError(
+                    f"{self.name}: expected one of {choices}, found {short_text(value)}"
+                )
+            return str(value)
+        several = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(each, str) for each in several):
+            raise OptionError(f"{self.name}: expected a text, found {short_text(value)}")
+        text = ",".join(several).strip()
+        if len(text) > LONGEST_OPTION:
+            raise OptionError(
+                f"{self.name}: expected at most {LONGEST_OPTION} characters, found {len(text):,}"
+            )
+        if self.check is not None:
+            self.check(text)
+        return text
+
 
 class Operation(ABC):
-    """Operation: a `ConvertingOperation` or a `CombiningOperation`."""
+    """Operation: a `ConvertingOperation`, a `CombiningOperation` or a `ReducingOperation`."""
 
     name: ClassVar[str]
     """Name in options."""
@@ -94,7 +126,9 @@ class Operation(ABC):
     options: ClassVar[tuple[OperationOption, ...]] = ()
     """Options that only this operation has."""
     is_combined: ClassVar[bool] = False
-    """Whether a result is made from several images."""
+    """Whether a result is made from several images or granules."""
+    reads_granules: ClassVar[bool] = False
+    """Whether its targets are granules, which are read whole; such targets are those of a job."""
     hdus: ClassVar[int] = 1
     """HDUs of a FITS result, if its WCS needs no tables."""
 
@@ -146,8 +180,8 @@ class ConvertingOperation(Operation):
         """
 
 
-class CombiningOperation(Operation):
-    """Operation that makes each result from the images of a group, resampled to one grid."""
+class GroupingOperation(Operation):
+    """Operation that makes each result from a group of targets."""
 
     is_combined = True
 
@@ -156,13 +190,17 @@ class CombiningOperation(Operation):
         targets: Sequence[str],  # noqa: ARG002 - for operations with a result for each target
         groups: Sequence[str],
     ) -> list[str]:
-        """Return for each image the name of the result it goes into.
+        """Return for each target the name of the result it goes into.
 
         Args:
             targets: id of the target of each image, if a target has several images.
-            groups: group of each image; empty if the list has no groups.
+            groups: group of each image or granule; empty if the list has no groups.
         """
         return [group or self.name for group in groups]
+
+
+class CombiningOperation(GroupingOperation):
+    """Operation that makes each result from the images of a group, resampled to one grid."""
 
     @abstractmethod
     def make(
@@ -185,3 +223,69 @@ class CombiningOperation(Operation):
         Raises:
             RegionError: If the images cannot be combined.
         """
+
+
+class ReducingOperation(GroupingOperation):
+    """Operation that makes each result from the granules of a group."""
+
+    reads_granules = True
+
+    @abstractmethod
+    def read_granule(
+        self,
+        source: str,
+        array: str | None,
+        options: Mapping[str, Any],
+        path: Path,
+        most_bytes: int | None,
+    ) -> None:
+        """Read a granule, and write what the result needs of it to a file.
+
+        Args:
+            source: path, URL, or `STORE:path` of the granule.
+            array: path of its array; `None`: that of the options, or the only one.
+            options: values of the operation's own options.
+            path: file that is written.
+            most_bytes: largest size of an array that is read; `None`: any.
+
+        Raises:
+            SwatheError: If the granule cannot be read, or does not suit the options.
+        """
+
+    @abstractmethod
+    def reduce(
+        self,
+        path: Path,
+        granules: Sequence[tuple[str, Path]],
+        options: Mapping[str, Any],
+        should_stop: Callable[[], bool],
+    ) -> bool:
+        """Write a result; return false if it was stopped before the end.
+
+        Args:
+            path: file of the result.
+            granules: name of each granule, and its file from `read_granule`, in order.
+            options: values of the operation's own options.
+            should_stop: function that returns whether to stop.
+
+        Raises:
+            SwatheError: If the granules cannot be put together.
+        """
+
+    @abstractmethod
+    def arrays_of(
+        self, file: ArrayFile, array: str | None, options: Mapping[str, Any]
+    ) -> list[Array]:
+        """Return the arrays of a granule that are read: the variable first.
+
+        Raises:
+            SwatheError: If the granule lacks one of them.
+        """
+
+    @abstractmethod
+    def shown_array(self, options: Mapping[str, Any]) -> str:
+        """Return the name of the array of a result that pictures show."""
+
+    @abstractmethod
+    def result_bytes(self, options: Mapping[str, Any]) -> int:
+        """Return the size of a result in bytes."""

@@ -18,8 +18,10 @@ from swathe.operations import kinds
 from swathe.operations.operation import (
     CombiningOperation,
     ConvertingOperation,
+    GroupingOperation,
     Operation,
     OperationOption,
+    ReducingOperation,
     ResultFormat,
 )
 
@@ -120,6 +122,19 @@ class ResultOptions:
         return kind
 
     @property
+    def grouping(self) -> GroupingOperation:
+        """Return the operation, which is known to make results from groups of targets."""
+        kind = self.kind
+        assert isinstance(kind, GroupingOperation)
+        return kind
+
+    @property
+    def reducing(self) -> ReducingOperation | None:
+        """Return the operation if its targets are granules; else `None`."""
+        kind = self.kind
+        return kind if isinstance(kind, ReducingOperation) else None
+
+    @property
     def combining(self) -> CombiningOperation:
         """Return the operation, which is known to combine images."""
         kind = self.kind
@@ -138,7 +153,7 @@ class ResultOptions:
 
     @property
     def is_combined(self) -> bool:
-        """Check whether results are made from several images."""
+        """Check whether results are made from several images or granules."""
         return self.kind.is_combined
 
     @property
@@ -172,7 +187,7 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
         OptionError: If a value is wrong, or the operation has no such option.
     """
     own = {each.name: each for each in kind.options}
-    for name, value in values.items():
+    for name in values:
         if name not in own:
             others = own_options()
             if name not in others:
@@ -181,7 +196,7 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
             raise OptionError(
                 f"{name}: expected operation {others[name][0].name}, found {kind.name}"
             )
-        if value not in own[name].values:
-            choices = ", ".join(own[name].values)
-            raise OptionError(f"{name}: expected one of {choices}, found {short_text(value)}")
-    return {name: values.get(name, each.default) for name, each in own.items()}
+    return {
+        name: each.read(values[name]) if name in values else each.default
+        for name, each in own.items()
+    }

@@ -98,8 +98,10 @@ def _plane_of_file(result: Result, source: ArrayFile) -> NDArray[Any]:
     """
     name = result.array.rpartition("/")[2]
     array = source[name] if name in source else source.array()
-    if array.dtype.kind not in "iuf":
-        raise RegionError(f"{result.name}: expected numbers, found {array.dtype}")
+    if array.dtype.kind not in "iuf" or array.ndim < 2:
+        raise RegionError(
+            f"{result.name}: expected a plane of numbers, found {array.dtype} of {array.shape}"
+        )
     with _room_for(result, array.shape):
         plane = array[(0,) * (array.ndim - 2)]
         return physical_values(Variable(plane, ("y", "x"), array.attrs))

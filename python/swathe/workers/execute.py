@@ -23,7 +23,7 @@ import numpy as np
 from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
-from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheError
+from swathe.core.errors import CatalogError, OutputError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
@@ -40,7 +40,8 @@ from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
-from swathe.workers.result_rows import end_row, grid_of
+from swathe.workers.granule_rows import read_granules
+from swathe.workers.result_rows import check_size, end_row, grid_of
 
 if TYPE_CHECKING:
     from swathe.core.row_record import RowRecord, RowStatus
@@ -206,6 +207,10 @@ class _BatchRun:
         return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
+        if (reducing := self.options.results.reducing) is not None:
+            places = self.folder, self.aside
+            self.single += read_granules(rows, reducing, self.batch, *places, self._ends)
+            return
         rows = self._describe(self._place_rows(rows))
         if len(rows) and not self._ends():
             self._cut_batch(rows)
@@ -400,18 +405,8 @@ class _BatchRun:
         self._keep_new(row, path, digest_of(content))
 
     def _check_size(self, pixels: int) -> None:
-        """Check that a result of this many pixels fits into four times the largest cutout.
-
-        Raises:
-            RegionError: If it does not.
-        """
-        most, file_format = self.batch.cutout_bytes, self.options.results.file_format
-        pixel_bytes = file_format.memory_per_pixel
-        if most is not None and pixels * pixel_bytes > 4 * most:
-            raise RegionError(
-                f"{file_format.noun} of {pixels:,} pixels: expected up to "
-                f"{4 * most // pixel_bytes:,}, by limits.cutout_mb"
-            )
+        """Check that a result of this many pixels fits into four times the largest cutout."""
+        check_size(pixels, self.options.results.file_format, self.batch.cutout_bytes)
 
     def _align(self, row: RowRecord, cut: Path) -> RowRecord:
         """Resample the cutout of a row onto the grid of its combined result."""
@@ -432,7 +427,7 @@ class _BatchRun:
             inputs = self.batch.inputs[row.number]
             images = inputs.take(inputs.has("ok"))
             grid = grid_of(row)
-            if not len(images) or grid is None:
+            if not len(images) or (grid is None and self.options.results.reducing is None):
                 self.single.append(end_row(row, *without_images(inputs)))
                 continue
             if (failure_text := self._restore_inputs(images, row)) is not None:

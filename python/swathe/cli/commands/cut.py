@@ -14,6 +14,8 @@ import typer
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import (
     SIZE_FORMS,
+    ArrayTimes,
+    Bounds,
     DecColumn,
     FileOfAll,
     Fill,
@@ -25,7 +27,6 @@ from swathe.cli.options import (
     Planes,
     Quiet,
     RaColumn,
-    bounds_of,
     index_of,
     numbers_of,
     one_image,
@@ -33,7 +34,6 @@ from swathe.cli.options import (
     planes_of,
     shape_of,
     size_of,
-    time_of,
     whole_numbers_of,
 )
 from swathe.cli.output import print_json, print_text
@@ -52,7 +52,7 @@ URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
 
 
-@with_operations
+@with_operations(of_granules=False)
 def cut(
     *,
     results: dict[str, Any],
@@ -133,14 +133,8 @@ def cut(
             help="Number or range on a named axis of the array; may be repeated.",
         ),
     ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(metavar="W,S,E,N", help="Longitudes and latitudes of an array, in degrees."),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="FROM,TO", help="Times of an array, both ends included; in UTC."),
-    ] = None,
+    bounds: Bounds = None,
+    time: ArrayTimes = None,
     with_quality: Annotated[
         bool, typer.Option("--with-quality", help="Quality planes of the array, too.")
     ] = False,
@@ -206,7 +200,7 @@ def cut(
     options |= {"center": _center_of(center), "shape": shape_of(shape)}
     options |= {"sky": place_of("--sky", sky, frame), "size": side, "hdu": _hdu(hdu)}
     options |= {"array": array, "index": index_of(index), "with_quality": with_quality}
-    options |= {"bounds": bounds_of(bounds), "time": time_of(time)}
+    options |= {"bounds": bounds, "time": time}
     _cut_image(image, output, overwrite, as_json, options)
 
 

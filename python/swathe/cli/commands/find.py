@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, TimeRange, place_of, size_of
+from swathe.cli.options import (
+    SIZE_FORMS,
+    Bounds,
+    Frame,
+    Json,
+    Overwrite,
+    TimeRange,
+    place_of,
+    size_of,
+)
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import count_text
 
@@ -52,13 +61,7 @@ def find(
     frame: Frame = None,
     dataset: Annotated[str | None, typer.Option(help="Dataset to search; else all.")] = None,
     time: TimeRange = None,
-    bounds: Annotated[
-        tuple[float, float, float, float] | None,
-        typer.Option(
-            metavar="W S E N",
-            help="Box on the Earth that arrays overlap, in degrees; W > E crosses the dateline.",
-        ),
-    ] = None,
+    bounds: Bounds = None,
     place: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LON LAT", help="Place on the Earth that the arrays cover, degrees."),

@@ -75,7 +75,7 @@ def predict(
     objective: Objective = "auto",
     file_format: Annotated[
         str | None,
-        typer.Option("--format", help="Format of the results: fits (default), npy or png."),
+        typer.Option("--format", help="Format of the results: fits (default), npy, png, nc, ..."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -22,7 +22,8 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
-from swathe.costs.format_costs import USUAL_COSTS
+from swathe.costs.format_costs import IMAGE_FORMATS
+from swathe.costs.probing.array_formats import measure_array_formats
 from swathe.costs.probing.loopback_server import loopback
 from swathe.files.formats import convert, digest_of, read_cutout
 from swathe.files.targets.target_list import read_targets
@@ -105,7 +106,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             now = time.perf_counter()
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
-        formats = {name: _making(Path(folder_name), name) for name in USUAL_COSTS}
+        formats = {name: _making(Path(folder_name), name) for name in IMAGE_FORMATS}
+        formats |= measure_array_formats(Path(folder_name))
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | _filtering()
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in (*CODECS, *FILTERS) if codec in costs}

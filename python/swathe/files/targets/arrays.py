@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from swathe.core.errors import RegionError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.files.targets.cells import is_missing, text_of
 from swathe.files.targets.hdus import is_array_path
+from swathe.stores.registry import is_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,28 +21,17 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
 
-SUFFIXES: tuple[str, ...] = (
-    ".asdf",
-    ".cdf",
-    ".tif",
-    ".tiff",
-    ".h4",
-    ".h5",
-    ".hdf",
-    ".hdf4",
-    ".hdf5",
-    ".he4",
-    ".he5",
-    ".nc",
-    ".nc4",
-    ".zarr",
-)
-"""Suffixes of files that are opened before a run. Others are opened if a row names an array: a list
-of 100,000 FITS files would be read twice."""
+FITS_NAMES = re.compile(r"\.(fits?|fts|fz)(\.(gz|bz2|z|fz))?$", re.IGNORECASE)
+"""Names that are taken for FITS on a server: the engine opens these files, all at once."""
+MOST_REMOTE = 1000
+"""Other files on servers that are opened to see what they are, as many as a prediction opens. If
+none of these has arrays, and no row names one, the rest is taken for FITS, too."""
 MOST_PATHS = 20
 """Number of arrays named in an error."""
 THREADS = 8
 """Files that are described at the same time."""
+MOST_IN_TURN = 64
+"""Local files of FITS are recognised in microseconds, so that a thread takes several at once."""
 
 
 def with_arrays(
@@ -59,14 +50,11 @@ def with_arrays(
     from swathe.core.row_table import DictColumn
 
     hdus, sources, sound = rows.hdu.list(), rows.source.list(), rows.sound.tolist()
-    files = {
-        source
-        for source, hdu, is_sound in zip(sources, hdus, sound, strict=True)
-        if is_sound and (_is_array_file(source) or is_array_path(hdu))
-    }
-    if not files:
+    with_path = {source for source, hdu in zip(sources, hdus, strict=True) if is_array_path(hdu)}
+    files = dict.fromkeys(file for file, is_sound in zip(sources, sound, strict=True) if is_sound)
+    trees, faults_by_file = _trees_of(list(files), with_path, tree_of)
+    if not trees and not faults_by_file:
         return rows
-    trees, faults_by_file = _describe(sorted(files), tree_of)
     faults: dict[int, Fault] = {}
     planes = rows.planes.list()
     for row, (source, hdu) in enumerate(zip(sources, hdus, strict=True)):
@@ -77,7 +65,7 @@ def with_arrays(
         tree = trees.get(source)
         if tree is None or not sound[row]:
             continue
-        array = tree.arrays.get(hdu) if hdu is not None else _only_plane(tree)
+        array = tree.arrays.get(hdu) if hdu is not None else tree.only_plane
         if array is None:
             faults[row] = ("error", f"{source}: {_missing(tree, hdu)}")
             continue
@@ -98,32 +86,62 @@ def _missing(tree: ArrayTree, path: str | None) -> str:
     return f"expected {what}, found {some or 'none'}"
 
 
-def _only_plane(tree: ArrayTree) -> ArrayDescription | None:
-    """Return the only array with a plane; `None` if there are others."""
-    planes = tree.planes()
-    return planes[0] if len(planes) == 1 else None
+def _trees_of(
+    files: list[str], with_path: set[str], tree_of: Callable[[str], ArrayTree | None]
+) -> tuple[dict[str, ArrayTree], dict[str, Fault]]:
+    """Return the arrays of files that are not FITS, and the faults of those that are rejected.
 
-
-def _is_array_file(source: str) -> bool:
-    path = urlsplit(source).path if "://" in source else source
-    return path.lower().endswith(SUFFIXES)
+    Args:
+        files: files of a list.
+        with_path: files of which a row names an array.
+        tree_of: as for `with_arrays`.
+    """
+    remote = [file for file in files if "://" in file or (":" in file and is_named(file))]
+    as_fits = {file for file in remote if FITS_NAMES.search(file)}
+    others = {*[file for file in remote if file not in as_fits][MOST_REMOTE:]} - with_path
+    later = others | (as_fits - with_path)
+    trees, faults = _describe([file for file in files if file not in later], tree_of)
+    if others and (with_path or trees):
+        more_trees, more_faults = _describe(sorted(others), tree_of)
+        trees, faults = trees | more_trees, faults | more_faults
+    # Those that cannot be read now have their error where they are cut: a copy may be readable.
+    faults_by_file = {
+        file: fault_of(error)
+        for file, error in faults.items()
+        if file in with_path or not isinstance(error, OSError)
+    }
+    return trees, faults_by_file
 
 
 def _describe(
     files: list[str], tree_of: Callable[[str], ArrayTree | None]
-) -> tuple[dict[str, ArrayTree | None], dict[str, Fault]]:
-    """Return the arrays of each file, and the faults of those that cannot be read."""
+) -> tuple[dict[str, ArrayTree], dict[str, SwatheError]]:
+    """Return the arrays of each file that has some, and the errors of those that have errors."""
 
-    def describe(file: str) -> ArrayTree | Fault | None:
-        try:
-            return tree_of(file)
-        except SwatheError as error:
-            return fault_of(error)
+    def describe(part: list[str]) -> list[ArrayTree | SwatheError | None]:
+        answers: list[ArrayTree | SwatheError | None] = []
+        for file in part:
+            try:
+                answers.append(tree_of(file))
+            except SwatheError as error:
+                answers.append(error)
+        return answers
 
+    length = max(1, min(MOST_IN_TURN, len(files) // (2 * THREADS)))
+    parts = [files[at : at + length] for at in range(0, len(files), length)]
     with ThreadPoolExecutor(THREADS) as threads:
-        answers = dict(zip(files, threads.map(describe, files), strict=True))
-    faults = {file: each for file, each in answers.items() if isinstance(each, tuple)}
-    trees = {file: each for file, each in answers.items() if not isinstance(each, tuple)}
+        try:
+            of_parts = chain.from_iterable(threads.map(describe, parts))
+            answers = dict(zip(files, of_parts, strict=True))
+        except BaseException:  # after Ctrl-C those that have not begun never do
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+    faults = {file: each for file, each in answers.items() if isinstance(each, SwatheError)}
+    trees = {
+        file: each
+        for file, each in answers.items()
+        if each is not None and not isinstance(each, SwatheError)
+    }
     return trees, faults
 
 

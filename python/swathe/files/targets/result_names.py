@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -119,3 +119,19 @@ class PieceNames:
                 names[row], lower[row] = name, key
         self._earlier.add(lower)
         return names
+
+
+def numbered_ids(ids: Sequence[str]) -> list[str]:
+    """Return unique ids: id, id-2, id-3 ... for equal ones, without those that others have."""
+    earlier: set[str] = set()
+    counts: dict[str, int] = {}
+    unique_ids = []
+    for user_id in ids:
+        name, copies = user_id, counts.get(user_id, 1)
+        while name in earlier:
+            copies += 1
+            name = f"{user_id}-{copies}"
+        counts[user_id] = copies
+        earlier.add(name)
+        unique_ids.append(name)
+    return unique_ids

@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.angles import Size
@@ -113,7 +114,9 @@ def read_targets(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
             f"found: {_names_text(table.colnames)}"
         )
-    rows = _rows_of(columns, len(table), _file_name(store, folder, choices.file), first, wrong)
+    rows = rows_of_columns(
+        columns, len(table), _file_name(store, folder, choices.file), first, wrong
+    )
     rows.name, rows.planes = names(rows.id), DictColumn.same(planes, len(rows))
     if tree_of is not None:
         rows = with_arrays(rows, columns, tree_of)
@@ -131,12 +134,12 @@ def read_targets(
     return place_in_sky(rows, sky_of, most_images, sizes.tolist())
 
 
-def _rows_of(
+def rows_of_columns(
     columns: Mapping[str, Any],
     count: int,
-    file_name: Callable[[str], str],
-    first: int,
-    wrong: Mapping[int, str],
+    file_name: Callable[[str], str] = str,
+    first: int = 0,
+    wrong: Mapping[int, str] = MappingProxyType({}),
 ) -> RowTable:
     """Return the rows of a list with their ids, files and HDUs, without regions.
 

@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.core.errors import FormatError, NoSuchArrayError, RegionError
+from swathe.core.errors import (
+    FormatError,
+    LimitError,
+    NoSuchArrayError,
+    OptionError,
+    RegionError,
+)
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
 from swathe.files.places.regions import geolocation
 from swathe.files.variable import masked_values
+from swathe.operations.reduction.pixels import Pixels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from swathe.files.array import Array
+    from swathe.operations.reduction.condition import Condition
 
 
 @dataclass
@@ -44,15 +52,19 @@ class Granule:
     url: str | None = None
 
 
-def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
+def granule_of(
+    path: Any, array: str | None, condition: Condition | None, most_bytes: int | None = None
+) -> Granule:
     """Read the granule of a file.
 
     Args:
         path: path or URL.
         array: path of the variable; by default the only one with two axes or more.
-        names: names of the other arrays that are needed.
+        condition: condition on other arrays, which are read, too.
+        most_bytes: largest size of an array that is read; `None`: any.
 
     Raises:
+        LimitError: If an array has more than `most_bytes`.
         NoSuchArrayError: If the file has no such array.
         RegionError: If the array has no latitude and longitude, or several.
         FormatError: If it is a FITS file, or damaged.
@@ -60,22 +72,76 @@ def granule_of(path: Any, array: str | None, names: Iterable[str]) -> Granule:
     with open_any(path, fresh=True) as file:
         if not isinstance(file, ArrayFile):
             raise FormatError(f"{path}: expected a file of arrays with coordinates, found FITS")
-        variable = file.array(array)
-        latitude, longitude = (
-            _on_axes_of(masked_values(other), variable, other) for other in geolocation(variable)
-        )
-        fields = {name: _field(file, variable, name) for name in names}
+        variable, pair, others = granule_arrays(file, array, condition)
+        for each in (variable, *pair, *others.values()):
+            _check_size(each, most_bytes)
+        latitude, longitude = (_on_axes_of(masked_values(each), variable, each) for each in pair)
+        fields = {name: _field_values(variable, other) for name, other in others.items()}
         return Granule(
             masked_values(variable), latitude, longitude, fields, variable.attrs, file.url
         )
 
 
-def _field(file: ArrayFile, variable: Array, name: str) -> Any:
-    """Read an array of a condition: integers as stored, others with NaN for fill."""
+def granule_arrays(
+    file: ArrayFile, array: str | None, condition: Condition | None
+) -> tuple[Array, tuple[Array, Array], dict[str, Array]]:
+    """Return the variable of a granule, its latitudes and longitudes, and others by name.
+
+    Raises:
+        NoSuchArrayError: If the file has no such array.
+        RegionError: If the variable has no latitude and longitude, or several.
+    """
+    variable = file.array(array)
+    names = frozenset() if condition is None else condition.names
+    others = {name: _field(file, variable, name) for name in names}
+    return variable, geolocation(variable), others
+
+
+def pixels_of(granule: Any, condition: Condition | None) -> Pixels:
+    """Return the pixels of a granule, those that a condition leaves out as fill.
+
+    Args:
+        granule: a `Granule`, or an object with `data`, `latitude` and `longitude`.
+        condition: condition on its fields.
+
+    Raises:
+        OptionError: If it lacks a field, or its values are no real numbers.
+        RegionError: If shapes differ.
+    """
+    mask = None
+    if condition is not None:
+        fields = {**getattr(granule, "fields", {})}
+        missing = sorted(condition.names - fields.keys())
+        if missing:
+            raise OptionError(f"where: expected arrays of the source, found {missing!r:.60}")
+        mask = condition.mask({name: np.asarray(fields[name]) for name in condition.names})
+    attrs = dict(getattr(granule, "attrs", {}))
+    return Pixels.of(granule.data, granule.latitude, granule.longitude, mask, attrs)
+
+
+def _check_size(array: Array, most_bytes: int | None) -> None:
+    size = array.size * array.dtype.itemsize
+    if most_bytes is not None and size > most_bytes:
+        raise LimitError(
+            f"{array.url}, array {array.path}: expected up to {most_bytes:,} bytes, found {size:,}"
+        )
+
+
+def _field(file: ArrayFile, variable: Array, name: str) -> Array:
+    """Return an array of a condition.
+
+    Raises:
+        NoSuchArrayError: If there is none, or several.
+    """
     others = [path for path in file if posixpath.basename(path) == name]
     other = file.near(variable.path, name) or (file[others[0]] if len(others) == 1 else None)
     if other is None:
         raise NoSuchArrayError(f"{file.url}: expected an array {name!r:.60} for where, found none")
+    return other
+
+
+def _field_values(variable: Array, other: Array) -> Any:
+    """Read an array of a condition: integers as stored, others with NaN for fill."""
     values = masked_values(other)
     data = values.filled(np.nan) if values.dtype.kind == "f" else values.data
     return _on_axes_of(data, variable, other)

@@ -72,6 +72,15 @@ class GridSpec:
             return cls(f"healpix{match[2] or ''}", (float(match[1]),) * 2)
         raise OptionError(f"grid: expected {EXPECTATION}, found {text!r:.40}")
 
+    @property
+    def cells(self) -> int:
+        """Return the number of its cells."""
+        lat, lon = self.steps
+        if self.kind == "regular":
+            west, south, east, north = self.bounds
+            return round((north - south) / lat) * round((east - west) / lon)
+        return round(8 * lat * lat if self.kind == "gaussian" else 12 * lat * lat)
+
     def __str__(self) -> str:
         """Return its name."""
         lat, lon = self.steps

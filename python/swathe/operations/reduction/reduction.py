@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe import _swathe
-from swathe.core.errors import NotFoundError, OptionError, RegionError
+from swathe.core.errors import NotFoundError, OptionError
 from swathe.operations.reduction.condition import Condition
-from swathe.operations.reduction.granule import granule_of
+from swathe.operations.reduction.granule import granule_of, pixels_of
 from swathe.operations.reduction.grid_result import COUNTS, GridResult
 from swathe.operations.reduction.grid_spec import GridSpec
+from swathe.operations.reduction.pixels import Pixels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STATISTICS = ("mean", "count", "std", "min", "max", "mode")
-LARGEST_INTEGER = 2**53
 
 
 class Reduction:
@@ -43,13 +43,7 @@ class Reduction:
             LimitError: If the grid has more than 2^27 cells.
         """
         self.grid = GridSpec.of(grid)
-        names = statistics.split(",") if isinstance(statistics, str) else statistics
-        self.statistics = tuple(name.strip() for name in names)
-        unknown = [name for name in self.statistics if name not in STATISTICS]
-        if unknown or not self.statistics:
-            raise OptionError(
-                f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
-            )
+        self.statistics = names_of_statistics(statistics)
         self._threads = threads or os.cpu_count() or 1
         self._native = _swathe.Reduction(
             self.grid.kind,
@@ -77,40 +71,18 @@ class Reduction:
                 differ.
             OptionError: If values are no real numbers, or have no mode.
         """
-        values = np.ma.getdata(data)
-        if values.dtype.kind not in "biuf":
-            raise OptionError(f"values: expected real numbers, found {values.dtype}")
-        if "mode" in self.statistics and values.dtype.kind == "f":
-            raise OptionError(f"mode: expected integers, found {values.dtype}")
-        valid = _valid(data, where)
-        if values.dtype.itemsize == 8 and values.dtype.kind in "iu":
-            wrong = np.abs(values.astype(np.float64)) > LARGEST_INTEGER
-            if (wrong if valid is None else wrong & valid).any():
-                raise OptionError("values: expected integers of at most 2^53, found larger ones")
-        places = []
-        kind = np.result_type(np.float32, *map(np.ma.getdata, (latitude, longitude)))
-        if kind not in (np.float32, np.float64):
-            raise OptionError(f"places: expected real numbers of at most 64 bits, found {kind}")
-        for name, degrees in (("latitude", latitude), ("longitude", longitude)):
-            place = np.asarray(np.ma.getdata(degrees), dtype=kind)
-            if np.any(np.ma.getmask(degrees)):
-                place = np.where(np.ma.getmaskarray(degrees), kind.type(np.nan), place)
-            try:
-                place = np.broadcast_to(place, values.shape)
-            except ValueError as error:
-                raise RegionError(
-                    f"{name}: expected a shape that broadcasts to {values.shape}, "
-                    f"found {place.shape}"
-                ) from error
-            places.append(np.ascontiguousarray(place).ravel())
-        flags = None if valid is None else np.ascontiguousarray(valid).view(np.uint8).ravel()
-        if values.dtype.kind == "b":
-            values = values.view(np.uint8)
-        elif values.dtype == np.float16 or not values.dtype.isnative:
-            kind = values.dtype.newbyteorder("=")
-            values = values.astype(np.float32 if kind == np.float16 else kind)
-        elements = np.ascontiguousarray(values).ravel()
-        self._native.add(places[0], places[1], elements, flags, self._threads)
+        self.add_pixels(Pixels.of(data, latitude, longitude, where))
+
+    def add_pixels(self, pixels: Pixels) -> None:
+        """Add the pixels of a granule, all or, after an error, none.
+
+        Raises:
+            RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
+            OptionError: If values have no mode.
+        """
+        if "mode" in self.statistics and pixels.values.dtype.kind == "f":
+            raise OptionError(f"mode: expected integers, found {pixels.values.dtype}")
+        self._native.add(*pixels.flat(), self._threads)
 
     def merge(self, other: Reduction) -> None:
         """Add the cells of another reduction of the same grid and statistics.
@@ -120,8 +92,13 @@ class Reduction:
         """
         self._native.merge(other._native)
 
-    def result(self, attrs: dict[str, Any] | None = None) -> GridResult:
-        """Return the statistics of all cells."""
+    def result(self, attrs: dict[str, Any] | None = None, where: str | None = None) -> GridResult:
+        """Return the statistics of all cells.
+
+        Args:
+            attrs: attributes of the values.
+            where: condition on the pixels that were added.
+        """
         edges = self._native.edges()
         rows, columns = (None, None) if edges is None else map(np.array, edges)
         names = dict.fromkeys((*self.statistics, *COUNTS))
@@ -136,8 +113,9 @@ class Reduction:
         latitudes = None
         if self.grid.kind == "gaussian":
             latitudes = np.array(_swathe.gaussian_latitudes(int(self.grid.steps[0])))
+        attributes = dict(attrs or {}) | ({} if where is None else {"where": where})
         return GridResult(
-            self.grid, data, rows, columns, latitudes, self._native.outside, dict(attrs or {})
+            self.grid, data, rows, columns, latitudes, self._native.outside, attributes
         )
 
 
@@ -176,33 +154,37 @@ def reduce(
         RegionError: If coordinates lie on no globe.
     """
     condition = None if where is None else Condition(where)
-    names = frozenset() if condition is None else condition.names
     reduction = Reduction(grid, statistics, threads)
     attrs: dict[str, Any] = {}
     urls: list[str] = []
     is_empty = True
     for source in _each(sources):
         is_file = isinstance(source, str | os.PathLike)
-        granule = granule_of(source, array, names) if is_file else source
-        mask = None
-        if condition is not None:
-            fields = {**getattr(granule, "fields", {})}
-            missing = sorted(names - fields.keys())
-            if missing:
-                raise OptionError(f"where: expected arrays of the source, found {missing!r:.60}")
-            mask = condition.mask({name: np.asarray(fields[name]) for name in names})
-        reduction.add(granule.data, granule.latitude, granule.longitude, mask)
+        granule = granule_of(source, array, condition) if is_file else source
+        pixels = pixels_of(granule, condition)
+        reduction.add_pixels(pixels)
         is_empty = False
-        attrs = attrs or dict(getattr(granule, "attrs", {}))
+        attrs = attrs or pixels.attrs
         urls += [url for url in (getattr(granule, "url", None),) if url is not None]
     if is_empty:
         raise OptionError("sources: expected at least one, found none")
-    attributes: dict[str, Any] = {
-        name: attrs[name] for name in ("units", "long_name", "standard_name") if name in attrs
-    }
-    if where is not None:
-        attributes["where"] = where
-    return replace(reduction.result(attributes), sources=tuple(urls))
+    return replace(reduction.result(attrs, where), sources=tuple(urls))
+
+
+def names_of_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
+    """Return names of statistics, also from a text such as `mean,count`.
+
+    Raises:
+        OptionError: If one is unknown, or there is none.
+    """
+    names = statistics.split(",") if isinstance(statistics, str) else statistics
+    all_names = tuple(name.strip() for name in names)
+    unknown = [name for name in all_names if name not in STATISTICS]
+    if unknown or not all_names:
+        raise OptionError(
+            f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
+        )
+    return all_names
 
 
 def _each(sources: Any) -> Iterator[Any]:
@@ -217,19 +199,3 @@ def _each(sources: Any) -> Iterator[Any]:
         if not paths:
             raise NotFoundError(f"{source}: expected files that match, found none")
         yield from paths
-
-
-def _valid(data: Any, where: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return where values are neither masked nor left out; `None` if all are taken."""
-    mask = np.ma.getmask(data)
-    valid = None if mask is np.ma.nomask else ~mask
-    if where is None:
-        return valid
-    shape = np.shape(data)
-    try:
-        where = np.broadcast_to(where, shape)
-    except ValueError as error:
-        raise RegionError(
-            f"where: expected a shape that broadcasts to {shape}, found {where.shape}"
-        ) from error
-    return where.copy() if valid is None else valid & where

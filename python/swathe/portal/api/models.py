@@ -21,7 +21,7 @@ from swathe.catalog import Dataset, Outcome, ProfileRecord, Store
 from swathe.catalog.reservations import ReservationRecord
 from swathe.core.box import Mode
 from swathe.core.docstrings import attributes_of, summary_of
-from swathe.jobs.types import Estimate, Job, Options, Row
+from swathe.jobs.types import ASKED_FORMAT, Estimate, Job, Options, Row
 from swathe.operations.registry import formats, operations, own_options
 from swathe.portal.config import TokenPolicy
 from swathe.workers.pool import (
@@ -93,13 +93,18 @@ class CommonOptionsModel(ApiModel):
     @model_validator(mode="before")
     @classmethod
     def _read_job(cls, value: Any) -> Any:
-        """Take the options of a job, with the operation's own beside the others."""
-        return value.as_dict() if isinstance(value, Options) else value
+        """Take the options of a job as they were asked, with the operation's own beside them."""
+        if not isinstance(value, Options):
+            return value
+        values = value.as_dict()
+        user_format = values.pop(ASKED_FORMAT, None)
+        return values if user_format is None else values | {"format": user_format}
 
 
 def _choices(description: str, names: Iterable[str]) -> Any:
-    """Return the field of an option with these values; `None` if it is not given."""
-    return Literal[tuple(names)] | None, Field(None, description=description)
+    """Return the field of an option with these values, or any text; `None` if it is not given."""
+    values = tuple(names)
+    return (Literal[values] if values else str) | None, Field(None, description=description)
 
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
 from swathe.portal.pages import plots
 from swathe.portal.pages.archive_counts import ArchiveCounts
+from swathe.portal.pages.earthmap import earth_map
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
 from swathe.stores.stripe_plan import server_rates
@@ -36,7 +37,7 @@ READ = ["GET", "HEAD"]
 ROWS = 50
 """Number of rows on one page of a table."""
 OUTLINES = 500
-"""Maximum number of outlines on the map of a part of the sky."""
+"""Maximum number of images and arrays whose outlines are on a map."""
 OUTCOMES = 500
 CLOSE, NEAR = 0.10, 0.25
 """Relative errors up to which a prediction counts as good, and as fair."""
@@ -97,10 +98,16 @@ def dataset(
     record = catalog.dataset(name)
     dataset_counts = holdings.one(record)
     images = catalog.granules(name, start, ROWS + 1)
+    on_maps = images if record.granules > OUTLINES else catalog.granules(name, 0, OUTLINES)
     lines = [
         (each.footprint.outline, f"{each.path} [{each.hdu}]")
-        for each in (images if record.granules > OUTLINES else catalog.granules(name, 0, OUTLINES))
+        for each in on_maps
         if each.footprint is not None and each.footprint.outline is not None
+    ]
+    places = [
+        (f"{each.path} {each.array or each.hdu}", each.place.outlines)
+        for each in on_maps
+        if each.place is not None
     ]
     return page(
         request,
@@ -114,6 +121,7 @@ def dataset(
         sky=holdings.map(name),
         part=part_map([outline for outline, _ in lines], [label for _, label in lines]),
         outlined=len(lines),
+        earth=earth_map(places),
         scale=scale_svg(),
         troubles=(trouble := catalog.troubles(name, troubles, ROWS + 1))[:ROWS],
         troubles_start=troubles,
