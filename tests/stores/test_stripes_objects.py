@@ -78,6 +78,36 @@ def test_objects_go_there_and_back(
     assert run.json("ls", "wide:")["objects"] == []
 
 
+def test_a_name_with_a_line_feed_forges_no_line(disks: list[Path], run: Runner) -> None:
+    name = "wide:a\nswathe: all is well"
+    (disks[0] / "in").write_bytes(b"content" * 1000)
+    swathe.stores.copy_objects(disks[0] / "in", name, progress=False)
+    for disk in disks[:2]:
+        next(disk.glob("*.stripe.*")).unlink()
+    for words in (("ls", "wide:"), ("stat", name), ("stripe", "check", "wide")):
+        ran = run.ran(*words)
+        lines = f"{ran.out}{ran.err}".splitlines()
+        assert any("a\\nswathe: all is well" in line for line in lines), words
+        assert not any(line.startswith("swathe: all") for line in lines), words
+    ran = run.ran("get", name, disks[0] / "out")
+    assert not any(line.startswith("swathe: all") for line in ran.err.splitlines())
+    ran = run.ran("stat", f"{name} but for this")
+    assert ran.err.startswith("swathe: ") and "\n  swathe: all is well" in ran.err
+
+
+def test_an_empty_record_is_repaired(disks: list[Path], run: Runner) -> None:
+    (disks[0] / "in").write_bytes(b"content" * 1000)
+    swathe.stores.copy_objects(disks[0] / "in", "wide:object", progress=False)
+    for disk in disks[:4]:
+        (disk / "object.stripe").write_bytes(b"")
+    assert swathe.stores.stat_object("wide:object").size == 7000
+    ran = run.ran("stripe", "check", "wide")
+    assert ran.code == 1
+    assert "record on disk-a: damaged (the record: expected its header, found 0 bytes)" in ran.err
+    assert swathe.stores.repair_stripes("wide", progress=False).records == 4
+    assert swathe.stores.check_stripes("wide", deep=True, progress=False).is_whole
+
+
 def test_the_status_names_each_server(frames: list[Path], run: Runner) -> None:
     status = swathe.stores.stripe_status("wide")
     assert (status.data, status.parity, status.block_bytes, status.lost_count) == (4, 1, 4096, 0)
