@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
-from swathe.cli.output import cost_rows, print_json, print_table, print_line
+from swathe.cli.output import cost_rows, print_json, print_line, print_table
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
