@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -438,3 +440,29 @@ def test_order_and_errors_of_many_objects() -> None:
     assert list(outcomes) == names
     assert isinstance(outcomes.pop("7"), OptionError)
     assert all(outcome == name * 2 for name, outcome in outcomes.items())
+
+
+@contextmanager
+def bar_of(shown: list[tuple[int, int, bool]], total: int, are_bytes: bool) -> Iterator[object]:
+    """Note what a bar shows."""
+    yield lambda done: shown.append((done, total, are_bytes))
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_one_object_is_seen_to_move(
+    disks: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    (tmp_path / "in").write_bytes(b"content" * 1000)
+    shown: list[tuple[int, int, bool]] = []
+
+    def bar(_label: str, _is_shown: bool, total: int, *, are_bytes: bool = False) -> object:
+        return bar_of(shown, total, are_bytes)
+
+    monkeypatch.setattr("swathe.stores.copies.can_show_progress", lambda: is_terminal)
+    monkeypatch.setattr("swathe.stores.copies.progress_bar", bar)
+    for pair in ((tmp_path / "in", "wide:object"), ("wide:object", tmp_path / "out")):
+        shown.clear()
+        swathe.stores.copy_objects(*pair)
+        assert shown[-1] == ((7000, 7000, True) if is_terminal else (1, 1, False))
+    faults = swathe.stores.copy_objects("wide:none", tmp_path / "other").faults
+    assert [fault.kind for fault in faults] == ["NotFoundError"]
