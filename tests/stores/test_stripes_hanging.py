@@ -128,7 +128,7 @@ def test_two_servers_are_named(lab: Lab) -> None:
         (ERROR, ("get", "wide:large", lab.folder / "out")),
         (ERROR, ("put", lab.large, "wide:new")),
         (ERROR, ("put", *lab.small, "wide:other/")),
-        (SOURCE, ("rm", "wide:large")),
+        (SOURCE, ("rm", "wide:small/small-0")),
         (ERROR, ("stripe", "check", "wide")),
         (ERROR, ("stripe", "repair", "wide")),
         (ERROR, ("stripe", "status", "wide")),
