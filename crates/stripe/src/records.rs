@@ -393,6 +393,28 @@ impl Records {
         .collect()
     }
 
+    /// Refuse a change that too few servers can hear of, before one does.
+    ///
+    /// # Errors
+    /// [`StoreError::Network`] if no majority answered.
+    pub(crate) fn check_majority(
+        &self,
+        servers: &[Arc<Server>],
+        url: &str,
+    ) -> Result<(), StoreError> {
+        let each = self.answers.iter().zip(servers);
+        let absences = each.filter_map(|(answer, server)| match answer {
+            Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
+            None => Some(format!("{}: {NO_ANSWER}", server.name)),
+            _ => None,
+        });
+        let (absences, count) = (absences.collect::<Vec<_>>(), servers.len());
+        match count - absences.len() >= majority(count) {
+            true => Ok(()),
+            false => Err(too_few_servers(url, "answers of", majority(count), count, &absences)),
+        }
+    }
+
     /// Whether a server has a record of 0 bytes.
     pub(crate) fn has_empty(&self) -> bool {
         self.answers.iter().flatten().any(|answer| matches!(answer, Answer::Empty))

@@ -332,6 +332,19 @@ fn a_removed_object_stays_removed_when_a_server_returns() {
 }
 
 #[test]
+fn a_removal_that_too_few_servers_can_hear_of_changes_nothing() {
+    let stripe = TestStripe::new(4, 1, false);
+    let bytes = bytes_of(1000, 1);
+    stripe.put("a", &bytes, false).expect("written");
+    [1, 2].into_iter().for_each(|server| stripe.kill(server, true));
+    let error = stripe.remove("a").expect_err("two of four").to_string();
+    assert!(error.contains("expected answers of 3 of 4 servers, found 2"), "{error}");
+    assert!(error.contains("s1:") && error.contains("s2:"), "{error}");
+    [1, 2].into_iter().for_each(|server| stripe.kill(server, false));
+    assert!(stripe.get("a").expect("read") == bytes);
+}
+
+#[test]
 fn a_late_part_is_read_around() {
     let stripe = TestStripe::new(5, 1, true);
     let bytes = bytes_of(600_000, 4);
