@@ -136,6 +136,7 @@ MORE = frozenset(
         "stores/test_listing",
         "stores/test_remote",
         "stores/test_stores",
+        "stores/test_stripes_hanging",
         "stores/test_stripes_places",
         "stores/test_stripes_progress",
         "stores/test_writing",

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,36 @@ def test_objects_go_there_and_back(
     assert max(sizes) < 1.1 * min(sizes)
     run("rm", *names)
     assert run.json("ls", "wide:")["objects"] == []
+
+
+def test_a_name_with_a_line_feed_forges_no_line(disks: list[Path], run: Runner) -> None:
+    name = "wide:a\nswathe: all is well"
+    (disks[0] / "in").write_bytes(b"content" * 1000)
+    swathe.stores.copy_objects(disks[0] / "in", name, progress=False)
+    for disk in disks[:2]:
+        next(disk.glob("*.stripe.*")).unlink()
+    for words in (("ls", "wide:"), ("stat", name), ("stripe", "check", "wide")):
+        ran = run.ran(*words)
+        lines = f"{ran.out}{ran.err}".splitlines()
+        assert any("a\\nswathe: all is well" in line for line in lines), words
+        assert not any(line.startswith("swathe: all") for line in lines), words
+    ran = run.ran("get", name, disks[0] / "out")
+    assert not any(line.startswith("swathe: all") for line in ran.err.splitlines())
+    ran = run.ran("stat", f"{name} but for this")
+    assert ran.err.startswith("swathe: ") and "\n  swathe: all is well" in ran.err
+
+
+def test_an_empty_record_is_repaired(disks: list[Path], run: Runner) -> None:
+    (disks[0] / "in").write_bytes(b"content" * 1000)
+    swathe.stores.copy_objects(disks[0] / "in", "wide:object", progress=False)
+    for disk in disks[:4]:
+        (disk / "object.stripe").write_bytes(b"")
+    assert swathe.stores.stat_object("wide:object").size == 7000
+    ran = run.ran("stripe", "check", "wide")
+    assert ran.code == 1
+    assert "record on disk-a: damaged (the record: expected its header, found 0 bytes)" in ran.err
+    assert swathe.stores.repair_stripes("wide", progress=False).records == 4
+    assert swathe.stores.check_stripes("wide", deep=True, progress=False).is_whole
 
 
 def test_the_status_names_each_server(frames: list[Path], run: Runner) -> None:
@@ -408,3 +440,29 @@ def test_order_and_errors_of_many_objects() -> None:
     assert list(outcomes) == names
     assert isinstance(outcomes.pop("7"), OptionError)
     assert all(outcome == name * 2 for name, outcome in outcomes.items())
+
+
+@contextmanager
+def bar_of(shown: list[tuple[int, int, bool]], total: int, are_bytes: bool) -> Iterator[object]:
+    """Note what a bar shows."""
+    yield lambda done: shown.append((done, total, are_bytes))
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_one_object_is_seen_to_move(
+    disks: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    (tmp_path / "in").write_bytes(b"content" * 1000)
+    shown: list[tuple[int, int, bool]] = []
+
+    def bar(_label: str, _is_shown: bool, total: int, *, are_bytes: bool = False) -> object:
+        return bar_of(shown, total, are_bytes)
+
+    monkeypatch.setattr("swathe.stores.copies.can_show_progress", lambda: is_terminal)
+    monkeypatch.setattr("swathe.stores.copies.progress_bar", bar)
+    for pair in ((tmp_path / "in", "wide:object"), ("wide:object", tmp_path / "out")):
+        shown.clear()
+        swathe.stores.copy_objects(*pair)
+        assert shown[-1] == ((7000, 7000, True) if is_terminal else (1, 1, False))
+    faults = swathe.stores.copy_objects("wide:none", tmp_path / "other").faults
+    assert [fault.kind for fault in faults] == ["NotFoundError"]

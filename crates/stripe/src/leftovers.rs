@@ -75,7 +75,10 @@ impl Upkeep {
         let is_sure = match &newest {
             Some(_) => records.certain(servers).is_some(),
             // Without any record, a part on each server is rather an object that lost its records.
-            None => records.silent(servers).is_empty() && parts.len() < servers.len(),
+            None => {
+                let are_records_lost = records.has_empty() || parts.len() >= servers.len();
+                records.silent(servers).is_empty() && !are_records_lost
+            }
         };
         let mut leftovers = Vec::new();
         let mut rest = 0;
@@ -121,7 +124,7 @@ impl Upkeep {
             let is_same = matches!(&now, Answer::Record(record) if record.header == header);
             let is_older = match &now {
                 Answer::Record(record) => record.header.generation < header.generation,
-                Answer::Absent => true,
+                Answer::Absent | Answer::Empty => true,
                 _ => false,
             };
             let path = record_path(&name);

@@ -31,7 +31,7 @@ const GRACE: Grace = Grace {
 pub(crate) struct ServerFiles {
     /// Servers with a record.
     pub(crate) records: usize,
-    /// Servers whose record may say that the object was removed.
+    /// Servers whose record may say that the object was removed, or is empty.
     odd_records: usize,
     /// Parts of each version, with the size of the object.
     pub(crate) parts: BTreeMap<(Generation, u64), usize>,
@@ -116,7 +116,8 @@ impl ListedObjects {
         match part {
             None => {
                 files.records += 1;
-                files.odd_records += usize::from(entry.size.is_none_or(is_odd));
+                files.odd_records +=
+                    usize::from(entry.size.is_none_or(|size| size == 0 || is_odd(size)));
                 files.modified = files.modified.take().max(entry.modified);
             }
             Some(version) => *files.parts.entry(version).or_default() += 1,

@@ -33,6 +33,8 @@ const LATE: f64 = 3.0;
 const LONGEST_LATE_S: f64 = 5.0;
 /// Others are preferred to a server that takes this much longer than the quickest to open a record.
 const SLOW: f64 = 2.0;
+/// What is wrong with a record of 0 bytes.
+pub(crate) const EMPTY: &str = "the record: expected its header, found 0 bytes";
 /// Whoever asks all servers does, but not for one that hangs.
 const ALL: Grace = Grace {
     least: Duration::from_secs(5),
@@ -140,6 +142,8 @@ pub(crate) enum Answer {
     Record(Box<Record>),
     /// It has none.
     Absent,
+    /// It has one of 0 bytes, as a crash leaves it: it says as little as none.
+    Empty,
     /// It has one that cannot be read.
     Damaged(String),
     /// It could not say.
@@ -148,7 +152,7 @@ pub(crate) enum Answer {
 
 impl Answer {
     fn says_what_it_has(&self) -> bool {
-        matches!(self, Answer::Record(_) | Answer::Absent)
+        matches!(self, Answer::Record(_) | Answer::Absent | Answer::Empty)
     }
 }
 
@@ -170,6 +174,9 @@ pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answ
         Err(StoreError::NotFound { .. }) => return Answer::Absent,
         Err(error) => return Answer::Failed(error),
     };
+    if source.len() == 0 {
+        return Answer::Empty;
+    }
     let mut head = source.first();
     let mut minimum = if head.is_empty() { first_bytes } else { 0 };
     loop {
@@ -362,6 +369,7 @@ impl Records {
         let url = url.to_string();
         let damage = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
             Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
+            Some(Answer::Empty) => Some(format!("{}: {EMPTY}", server.name)),
             _ => None,
         });
         match damage {
@@ -383,6 +391,33 @@ impl Records {
             _ => None,
         })
         .collect()
+    }
+
+    /// Refuse a change that too few servers can hear of, before one does.
+    ///
+    /// # Errors
+    /// [`StoreError::Network`] if no majority answered.
+    pub(crate) fn check_majority(
+        &self,
+        servers: &[Arc<Server>],
+        url: &str,
+    ) -> Result<(), StoreError> {
+        let each = self.answers.iter().zip(servers);
+        let absences = each.filter_map(|(answer, server)| match answer {
+            Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
+            None => Some(format!("{}: {NO_ANSWER}", server.name)),
+            _ => None,
+        });
+        let (absences, count) = (absences.collect::<Vec<_>>(), servers.len());
+        match count - absences.len() >= majority(count) {
+            true => Ok(()),
+            false => Err(too_few_servers(url, "answers of", majority(count), count, &absences)),
+        }
+    }
+
+    /// Whether a server has a record of 0 bytes.
+    pub(crate) fn has_empty(&self) -> bool {
+        self.answers.iter().flatten().any(|answer| matches!(answer, Answer::Empty))
     }
 
     /// The newest record, if a majority has it and all servers say what they have.

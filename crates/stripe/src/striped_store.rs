@@ -284,6 +284,8 @@ impl Store for StripedStore {
         let path = self.object_path(object.url)?;
         let records = Records::read(&self.servers, path, true);
         let last = records.current(&self.servers, object.url)?.header.clone();
+        // A removal that a minority has would count later, though it is told to have failed.
+        records.check_majority(&self.servers, object.url)?;
         let generation = Generation::after(Some(&last.generation));
         let layout = last.layout.with_size(0);
         let code = code_name(layout.parity).to_string();

@@ -185,6 +185,46 @@ fn one_record_is_enough() {
 }
 
 #[test]
+fn an_empty_record_says_as_little_as_none() {
+    let stripe = TestStripe::new(4, 1, false);
+    let bytes = bytes_of(100_000, 9);
+    stripe.put("a", &bytes, false).expect("written");
+    (0..3).for_each(|server| fs::write(stripe.record(server), b"").expect("emptied"));
+    assert!(stripe.get("a").expect("read") == bytes);
+    assert_eq!(stripe.list("").expect("listed"), [("a".to_string(), Some(100_000))]);
+    let upkeep = Upkeep(stripe.store.clone());
+    let url = TestStripe::url("a");
+    let states = |upkeep: &Upkeep| -> Vec<_> {
+        let report = upkeep.check(&url, false).expect("checked");
+        report.records.iter().map(|record| record.state).collect()
+    };
+    let (damaged, whole) = (PieceState::Damaged, PieceState::Whole);
+    assert_eq!(states(&upkeep), [damaged, damaged, damaged, whole]);
+    let repair = upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
+    assert_eq!(repair.rebuilt_records, ["s0:", "s1:", "s2:"]);
+    assert_eq!(states(&upkeep), [whole; 4]);
+}
+
+#[test]
+fn an_object_with_empty_records_alone_is_an_error_and_can_be_written_anew() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(100_000, 9), false).expect("written");
+    (0..4).for_each(|server| fs::write(stripe.record(server), b"").expect("emptied"));
+    let error = stripe.get("a").expect_err("no record");
+    assert!(matches!(error, StoreError::Differs { .. }), "{error}");
+    assert!(error.to_string().contains("s0:: the record: expected its header, found 0 bytes"));
+    let listed = stripe.list("").expect("listed");
+    assert_eq!(listed, [("a".to_string(), None)]);
+    // Its parts may be all that is left of it.
+    fs::remove_file(stripe.part(3)).expect("removed");
+    let leftovers = Upkeep(stripe.store.clone()).leftovers(true).expect("listed");
+    assert!(leftovers.iter().all(|part| !part.is_removed), "{leftovers:?}");
+    let again = bytes_of(5000, 2);
+    stripe.put("a", &again, true).expect("written anew");
+    assert!(stripe.get("a").expect("read") == again);
+}
+
+#[test]
 fn an_older_record_does_not_count() {
     let stripe = TestStripe::new(4, 1, false);
     stripe.put("a", &bytes_of(100, 1), false).expect("written");
@@ -289,6 +329,19 @@ fn a_removed_object_stays_removed_when_a_server_returns() {
         assert_eq!((files.0.len(), files.1.len()), (1, usize::from(server == 3)), "{files:?}");
     }
     assert!(matches!(stripe.remove("a"), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn a_removal_that_too_few_servers_can_hear_of_changes_nothing() {
+    let stripe = TestStripe::new(4, 1, false);
+    let bytes = bytes_of(1000, 1);
+    stripe.put("a", &bytes, false).expect("written");
+    [1, 2].into_iter().for_each(|server| stripe.kill(server, true));
+    let error = stripe.remove("a").expect_err("two of four").to_string();
+    assert!(error.contains("expected answers of 3 of 4 servers, found 2"), "{error}");
+    assert!(error.contains("s1:") && error.contains("s2:"), "{error}");
+    [1, 2].into_iter().for_each(|server| stripe.kill(server, false));
+    assert!(stripe.get("a").expect("read") == bytes);
 }
 
 #[test]

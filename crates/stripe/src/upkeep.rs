@@ -5,7 +5,7 @@ use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, Record, Records, header_bytes, read_record, sound_bytes};
+use crate::records::{Answer, EMPTY, Record, Records, header_bytes, read_record, sound_bytes};
 use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
@@ -430,6 +430,7 @@ fn record_reports(
             (PieceState::Outdated, Some(why))
         }
         Some(Answer::Absent) => (PieceState::Missing, None),
+        Some(Answer::Empty) => (PieceState::Damaged, Some(EMPTY.into())),
         Some(Answer::Damaged(why)) => (PieceState::Damaged, Some(why.clone())),
         Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
         None => (PieceState::Unreachable, None),

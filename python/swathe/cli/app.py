@@ -180,7 +180,9 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
         raise error
     text = message or str(error)
     print_error(text, type(error).__name__, code)
-    typer.echo(f"swathe: {harmless_text(text)}", err=True)
+    # A line feed in a name or in the text of a server begins no line that could be one of ours.
+    lines = harmless_text(text).replace("\n", "\n  ")
+    typer.echo(f"swathe: {lines}", err=True)
     sys.exit(code)
 
 

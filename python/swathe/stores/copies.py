@@ -17,7 +17,7 @@ from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
 from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
 from swathe.core.outputs import EXISTS, refuse_if_sources
-from swathe.core.progress import progress_bar
+from swathe.core.progress import can_show_progress, progress_bar
 from swathe.stores.listing import UnlistedObject, is_folder
 from swathe.stores.objects import list_objects, object_identity, store_of, top_of
 from swathe.stores.registry import native_stores
@@ -383,6 +383,8 @@ def copy_pairs(
 ) -> None:
     """Copy objects, verify the copies, and add the outcomes to the report."""
     orders = [(pair.source, None, pair.target, overwrite) for pair in pairs]
+    if progress and can_show_progress():
+        pairs = _with_sizes(engine, pairs, threads)
     copies = _swathe.Copies(orders, threads, engine)
     # Of one large object, too, the bar says how far it is.
     total_bytes = sum(pair.size or 0 for pair in pairs)
@@ -394,6 +396,28 @@ def copy_pairs(
         finally:
             copies.cancel()
             report.bytes = copies.bytes
+
+
+def _with_sizes(engine: _swathe.Stores, pairs: Sequence[CopyPair], threads: int) -> list[CopyPair]:
+    """Return the pairs with sizes as far as they are known soon.
+
+    Servers are asked only for a few objects: of many, their number says how far the copies are.
+    """
+    unknown = [pair for pair in pairs if pair.size is None]
+    if sum(engine.local_path(pair.source) is None for pair in unknown) > threads:
+        return list(pairs)
+
+    def with_size(pair: CopyPair) -> CopyPair:
+        try:
+            return (
+                pair if pair.size is not None else pair._replace(size=engine.open(pair.source).size)
+            )
+        except SwatheError:
+            # Its copy says what is wrong.
+            return pair
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(with_size, pairs))
 
 
 def _collect(

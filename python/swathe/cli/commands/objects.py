@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, Overwrite
-from swathe.cli.output import print_json, print_text
+from swathe.cli.output import print_json, print_line
 from swathe.core.errors import OptionError
 from swathe.core.format import count_text, moment_text, rate_text, seconds_text, size_text
 from swathe.stores.copies import MOST_THREADS, THREADS
@@ -70,13 +70,13 @@ def ls(
             sys.stdout.write(f"{separator}{json.dumps(_fields(entry))}")
             separator = ", "
         elif isinstance(entry, UnlistedObject):
-            print_text(f"{entry.path}: {entry.reason}", err=True)
+            print_line(f"{entry.path}: {entry.reason}", err=True)
         else:
-            print_text(_line(entry))
+            print_line(_line(entry))
     if as_json:
         sys.stdout.write("]}\n" if separator == ", " else '{"objects": []}\n')
     for note in notes:
-        print_text(f"  note: {note}", err=True)
+        print_line(f"  note: {note}", err=True)
     if faults:
         raise typer.Exit(1)
 
@@ -118,7 +118,7 @@ def stat(
         print_json({"objects": [each._asdict() for each in statuses]})
         return
     for each in statuses:
-        print_text(f"{each.name}: {each.size:,} bytes, version {each.version}")
+        print_line(f"{each.name}: {each.size:,} bytes, version {each.version}")
 
 
 def rm(
@@ -226,7 +226,7 @@ def route_texts(by_servers: int, detours: Mapping[str, int]) -> list[str]:
 def show_detours(detours: Mapping[str, int]) -> None:
     """Print why copies between servers passed through this machine."""
     for reason, count in list(detours.items())[:SHOWN_FAULTS]:
-        print_text(
+        print_line(
             f"  note: {count_text(count, 'object')} through this machine: {reason}", err=True
         )
 
@@ -243,9 +243,9 @@ def show_copies(report: CopyReport, as_json: bool) -> None:
 
 def _show(report: CopyReport) -> None:
     for fault in report.faults[:SHOWN_FAULTS]:
-        print_text(f"{fault.name}: {fault.reason}", err=True)
+        print_line(f"{fault.name}: {fault.reason}", err=True)
     for note in report.notes[:SHOWN_FAULTS]:
-        print_text(f"  note: {note}", err=True)
+        print_line(f"  note: {note}", err=True)
     show_detours(report.detours)
     if report.failed > SHOWN_FAULTS:
         typer.echo(f"and {count_text(report.failed - SHOWN_FAULTS, 'other')}", err=True)

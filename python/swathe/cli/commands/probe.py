@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
-from swathe.cli.output import cost_rows, print_json, print_table, print_text
+from swathe.cli.output import cost_rows, print_json, print_line, print_table
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
@@ -117,7 +117,7 @@ def _show(result: Probe) -> None:
     if result.stripe is not None:
         _show_stripe(result.stripe)
     for note in (*profile.notes, *result.notes):
-        typer.echo(f"  note: {note}", err=True)
+        print_line(f"  note: {note}", err=True)
 
 
 def _show_stripe(stripe: StripeProbe) -> None:
@@ -134,7 +134,7 @@ def _show_stripe(stripe: StripeProbe) -> None:
     print_table(("server", "alone", "together", "bound by"), rows)
     for each in stripe.servers:
         if each.why is not None:
-            print_text(f"{each.server.rstrip(':')}: {each.why}", err=True)
+            print_line(f"{each.server.rstrip(':')}: {each.why}", err=True)
     alone, together, store, by_sum = (
         "not measured" if rate is None else rate_text(rate)
         for rate in (
@@ -145,7 +145,7 @@ def _show_stripe(stripe: StripeProbe) -> None:
         )
     )
     typer.echo(f"sum {alone}; together {together}; as one store {store}, expected {by_sum}")
-    print_text(f"bound: {stripe.text}")
+    print_line(f"bound: {stripe.text}")
 
 
 def _server_rate(server: ServerRate, bytes_per_s: float) -> str:

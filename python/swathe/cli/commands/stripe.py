@@ -12,7 +12,7 @@ import typer
 from swathe.catalog.store_settings import MOST_SERVERS
 from swathe.cli.commands.objects import SHOWN_FAULTS, Pattern, Threads, show_copies
 from swathe.cli.options import Json
-from swathe.cli.output import print_json, print_line, print_table, print_text
+from swathe.cli.output import print_json, print_line, print_table
 from swathe.cli.units import quantity_option, size_option
 from swathe.core.format import (
     count_text,
@@ -140,7 +140,7 @@ def status(
             if why := each.why or each.space_error:
                 print_line(f"{each.server}: {why}", err=True)
             if each.same_as:
-                print_text(
+                print_line(
                     f"{each.server}: the same place as {each.same_as}; expected servers apart from "
                     "each other",
                     err=True,
@@ -149,7 +149,7 @@ def status(
             f"{state.data} data + {state.parity} parity, blocks of {size_text(state.block_bytes)}"
         )
         for work in state.work:
-            print_text(_work_text(work))
+            print_line(_work_text(work))
     if state.lost_count:
         raise typer.Exit(1)
 
@@ -209,7 +209,7 @@ def check(
 def _show_check(report: CheckReport) -> None:
     for each in report.checks[:SHOWN_FAULTS]:
         state = "damaged, readable" if each.is_readable else "NOT readable"
-        print_text(f"{each.path}: {state}: {each.reason()}", err=True)
+        print_line(f"{each.path}: {state}: {each.reason()}", err=True)
     _show_faults(report.faults)
     _show_leftovers(report.leftovers, "that belong to no object: repair --remove-leftovers")
     parts = [f"checked {count_text(report.objects, 'object')}: {report.whole:,} whole"]
@@ -267,7 +267,7 @@ def repair(
             parts.append(f"{report.failed:,} failed")
         typer.echo("; ".join(parts))
         for note in report.notes:
-            print_text(f"note: {note}", err=True)
+            print_line(f"note: {note}", err=True)
     if report.failed:
         raise typer.Exit(1)
 
@@ -346,7 +346,7 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
 
 def _show_faults(faults: Sequence[CopyFault]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
-        print_text(f"{fault.name}: {fault.reason}", err=True)
+        print_line(f"{fault.name}: {fault.reason}", err=True)
     if len(faults) > SHOWN_FAULTS:
         typer.echo(f"and {count_text(len(faults) - SHOWN_FAULTS, 'other')}", err=True)
 
