@@ -23,6 +23,7 @@ DEFAULTS = {
     "tiff": ".tif",
     "asdf": ".asdf",
     "zarr": ".zarr",
+    "dicom": ".nc",
 }
 """Suffix of a cut without a name, by the format of the source."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SUFFIXES: tuple[str, ...] = (
     ".asdf",
     ".cdf",
+    ".dcm",
     ".tif",
     ".tiff",
     ".h4",
