@@ -235,8 +235,10 @@ def _storage(dicom: DicomFile, layout: PixelLayout) -> dict[str, Any]:
     from pydicom.uid import UID
 
     pixels = cast("Any", dicom.pixels)
-    if 0 in layout.shape(is_planar=False):
-        return refusal(f"pixels of {layout.shape(is_planar=False)}")
+    if 0 in (layout.samples, *layout.shape(is_planar=False)):
+        return refusal(
+            f"{layout.samples} samples of {layout.rows} rows and {layout.columns} columns"
+        )
     if layout.bits not in (1, *WIDTHS):
         return refusal(f"elements of {layout.bits} bits")
     if not 1 <= layout.used_bits == layout.high_bit + 1 <= layout.bits:

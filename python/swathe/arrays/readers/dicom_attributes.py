@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PIXEL_GROUP = 0x0028
 OF_PIXELS = {"ImagePositionPatient", "ImageOrientationPatient", "SliceThickness", "SliceLocation"}
-OF_PIXELS |= {"SpacingBetweenSlices", "GridFrameOffsetVector"}
+OF_PIXELS |= {"SpacingBetweenSlices"}
 """Elements outside of the group of pixels that are attributes of the array."""
 SHARED = "SharedFunctionalGroupsSequence"
 MACROS = (
@@ -29,8 +29,8 @@ PACKING = {"RescaleSlope", "RescaleIntercept", "RescaleType", "PixelPaddingValue
 PACKING |= {"DoseGridScaling", "DoseUnits"}
 """Elements that become attributes of CF."""
 STRUCTURE = {"Rows", "Columns", "NumberOfFrames", "SamplesPerPixel", "PlanarConfiguration"}
-STRUCTURE |= {"BitsAllocated", "PixelRepresentation"}
-"""Elements that shape and type of the array tell."""
+STRUCTURE |= {"BitsAllocated", "PixelRepresentation", "GridFrameOffsetVector"}
+"""Elements that shape, type and coordinates of the array tell."""
 NO_UNIT = ("", "US", "RELATIVE")
 UNITS = {"GY": "Gy"}
 """Units that DICOM writes otherwise than others do."""
@@ -125,7 +125,7 @@ def _value(elements: Any, tag: Any) -> Any:
     """Return an element; None if its value was too long to be read."""
     from pydicom.dataelem import DataElement, RawDataElement
 
-    raw = elements.get_item(tag)
+    raw = elements.get_item(tag, keep_deferred=True)
     if isinstance(raw, RawDataElement) and raw.value is None and raw.length:
         return None
     try:

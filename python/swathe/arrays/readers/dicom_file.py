@@ -7,6 +7,7 @@ References:
 from __future__ import annotations
 
 import io
+import itertools
 import warnings
 import zlib
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from swathe.arrays.readers.limits import BoundedFile, typed_errors
 from swathe.core.errors import FormatError, LimitError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PREFIX_AT, PREFIX = 128, b"DICM"
 """Position and bytes by which a file is DICOM."""
@@ -34,6 +35,8 @@ MOST_VALUE = 1 << 20
 """Longest value that is read, in bytes; longer ones are passed over."""
 MOST_ELEMENTS = 20_000
 """Limit of the elements outside of sequences."""
+MOST_READS = 400_000
+"""Limit of the reads of a data set: two for an element, one for an item of a sequence."""
 MOST_INFLATED = 256 << 20
 """Largest data set that is inflated, in bytes."""
 PIECE = 1 << 20
@@ -117,46 +120,61 @@ def open_dicom(file: IO[bytes]) -> DicomFile:
     """
     from pydicom.filereader import read_dataset
 
-    source = BoundedFile(file)
+    source: BoundedFile = _CountedFile(file)
     prefix = source.part("DICOM", 0, PREFIX_AT + len(PREFIX))[PREFIX_AT:]
     if prefix != PREFIX:
         raise FormatError(f"expected {PREFIX!r} at byte {PREFIX_AT}, found {prefix!r}")
-    meta = read_dataset(
-        cast("Any", source), False, True, stop_when=_StopAt(lambda tag: tag >> 16 != 2)
-    )
+    meta = read_dataset(cast("Any", source), False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
     syntax = str(meta.get("TransferSyntaxUID") or "")
     data_start = source.tell()
     if syntax == DEFLATED:
-        source = BoundedFile(io.BytesIO(_inflate(source)))
+        source = _CountedFile(io.BytesIO(_inflate(source)))
     elements = read_dataset(
         cast("Any", source),
         syntax in ("", IMPLICIT),
         syntax != BIG_ENDIAN,
-        stop_when=_StopAt(lambda tag: tag in PIXELS),
+        stop_when=_pixel_stop(),
         defer_size=MOST_VALUE,
     )
     _check_ends(elements, source)
     pixels = _pixel_element(source, *elements.original_encoding)
+    if pixels is None and not len(elements):
+        raise FormatError("expected elements, found none")
     return DicomFile(source, meta, elements, pixels, syntax, data_start)
 
 
-class _StopAt:
-    """Where the reading of elements ends; counts them."""
+class _CountedFile(BoundedFile):
+    """A file that is read only so often: pydicom takes some 50 microseconds for each item."""
 
-    def __init__(self, is_end: Any) -> None:
-        self._is_end = is_end
-        self._count = 0
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self._reads = 0
 
-    def __call__(self, tag: int, *_: Any) -> bool:
-        """Return whether to stop at an element.
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes; fewer at the end of the file.
 
         Raises:
-            LimitError: If there are too many before it.
+            LimitError: If it was read too often.
         """
-        self._count += 1
-        if self._count > MOST_ELEMENTS:
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise LimitError(f"expected elements and items in at most {MOST_READS} reads")
+        return super().read(size)
+
+
+def _pixel_stop() -> Callable[..., bool]:
+    """Return a function that says of each element whether it has the pixels.
+
+    It raises LimitError after too many.
+    """
+    numbers = itertools.count()
+
+    def is_pixels(tag: int, *_: Any) -> bool:
+        if next(numbers) > MOST_ELEMENTS:
             raise LimitError(f"expected at most {MOST_ELEMENTS} elements, found more")
-        return bool(self._is_end(int(tag)))
+        return tag in PIXELS
+
+    return is_pixels
 
 
 def _inflate(file: BoundedFile) -> bytes:
@@ -181,7 +199,7 @@ def _check_ends(elements: Any, source: BoundedFile) -> None:
     from pydicom.dataelem import RawDataElement
 
     for tag in elements.keys():  # noqa: SIM118 (elements would be converted)
-        element = elements.get_item(tag)
+        element = elements.get_item(tag, keep_deferred=True)
         if not isinstance(element, RawDataElement) or element.length == UNKNOWN_LENGTH:
             continue
         end = element.value_tell + element.length
