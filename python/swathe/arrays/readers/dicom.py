@@ -6,7 +6,8 @@ after them, or before them where each is stored by itself. Pixels are as stored:
 palettes and rescaling are not applied. `/y` and `/x` are positions of the pixels in mm: along the
 directions of columns and rows, from the origin of the patient if the file has a place.
 
-Plain pixels, also of a deflated data set, are read by us; others by pydicom.
+Plain pixels, also of a deflated data set, are read by us; others by pydicom. Bits of an element
+beyond BitsStored are those of the file, or taken off if pixels have a sign or overlays are in them.
 
 References:
     DICOM PS3.3 C.7.6.3 (image pixel), C.7.6.2 (image plane); PS3.5 8 and annex A.
@@ -30,7 +31,7 @@ from swathe.arrays.index_writer import (
 )
 from swathe.arrays.readers.dicom_attributes import add_macros, attributes_of, number, packing_of
 from swathe.arrays.readers.dicom_file import DicomFile, open_dicom, pydicom_calls
-from swathe.arrays.readers.limits import check_chunk, check_shape
+from swathe.arrays.readers.limits import check_chunk, check_shape, fill_chunk_shape
 from swathe.core.errors import FormatError, NoSuchHduError
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 SUBSAMPLED = "YBR_FULL_422"
 WIDTHS = (8, 16, 32, 64)
 """Bits of an element that NumPy has."""
+PART_BYTES = 1 << 16
+"""Bytes of a chunk of pixels with unused bits."""
 FLOATS = {"FloatPixelData": "f4", "DoubleFloatPixelData": "f8"}
 
 
@@ -204,7 +207,7 @@ def _add(index: IndexWriter, dicom: DicomFile, attributes: dict[str, Any]) -> No
     except FormatError as error:
         index.add(name, np.dtype("u1"), [0], refusal(str(error)), attributes=attributes)
         return
-    storage = _storage(dicom, layout)
+    storage = _storage(index, dicom, layout)
     is_native = storage["kind"] not in ("library", "refused")
     axes = layout.axes(layout.is_planar and is_native)
     packing = packing_of(dicom.elements, layout.dtype)
@@ -229,7 +232,7 @@ def _add(index: IndexWriter, dicom: DicomFile, attributes: dict[str, Any]) -> No
         )
 
 
-def _storage(dicom: DicomFile, layout: PixelLayout) -> dict[str, Any]:
+def _storage(index: IndexWriter, dicom: DicomFile, layout: PixelLayout) -> dict[str, Any]:
     """Return how pixels are stored, and by whom they are read."""
     from pydicom.pixels.decoders.base import get_decoder
     from pydicom.uid import UID
@@ -264,21 +267,53 @@ def _storage(dicom: DicomFile, layout: PixelLayout) -> dict[str, Any]:
         found = min(pixels.length, max(dicom.source.size - pixels.offset, 0))
         return refusal(f"pixels: expected {needed} bytes, found {found}")
     why = _why_library(dicom, layout)
-    return by_library(why) if why else contiguous(pixels.offset)
+    return by_library(why) if why else _plain_storage(index, dicom, layout)
 
 
 def _why_library(dicom: DicomFile, layout: PixelLayout) -> str:
     """Return why plain pixels are read by pydicom; empty if they are not."""
-    pixels = cast("Any", dicom.pixels)
     if layout.bits == 1:
         return "pixels of one bit"
     if layout.colours == SUBSAMPLED:
         return f"colours of fewer samples than pixels ({SUBSAMPLED})"
-    if layout.bits == 8 and not dicom.is_little_endian and pixels.vr == "OW":
+    if layout.bits == 8 and not dicom.is_little_endian and cast("Any", dicom.pixels).vr == "OW":
         return "bytes in swapped words"
-    if layout.used_bits < layout.bits and (layout.is_signed or _has_overlay_bits(dicom.elements)):
-        return f"values in {layout.used_bits} of {layout.bits} bits"
-    return "a deflated data set" if dicom.is_deflated else ""
+    return ""
+
+
+def _plain_storage(index: IndexWriter, dicom: DicomFile, layout: PixelLayout) -> dict[str, Any]:
+    """Return where plain pixels lie: one after the other, or in chunks with filters."""
+    offset = cast("Any", dicom.pixels).offset
+    shape, size = layout.shape(layout.is_planar), layout.dtype.itemsize
+    filters: list[dict[str, Any]] = []
+    is_partial = layout.used_bits < layout.bits
+    if is_partial and (layout.is_signed or _has_overlay_bits(dicom.elements)):
+        filters.append(
+            {
+                "name": "bits",
+                "size": size,
+                "bits": layout.used_bits,
+                "signed": layout.is_signed,
+                "big_endian": not dicom.is_little_endian,
+            }
+        )
+    if dicom.is_deflated:
+        filters.append({"name": "rawdeflate", "from": offset, "size": dicom.source.size})
+        start, stop = dicom.data_start, dicom.data_end
+        return index.chunks(shape, filters, [0], [start], [stop - start])
+    if not filters:
+        return contiguous(offset)
+    part = fill_chunk_shape(shape, size, PART_BYTES)
+    grid = [-(-length // step) for length, step in zip(shape, part, strict=True)]
+    corners = np.indices(grid).reshape(len(grid), -1)
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    starts = np.zeros(math.prod(grid), np.uint64)
+    lengths = np.full(math.prod(grid), size, np.uint64)
+    for at, length, step, stride in zip(corners, shape, part, strides, strict=True):
+        starts += (at * step * stride * size).astype(np.uint64)
+        lengths *= np.minimum(step, length - at * step).astype(np.uint64)
+    numbers = np.arange(math.prod(grid))
+    return index.chunks(part, filters, numbers, starts + offset, lengths, is_padded=False)
 
 
 def _has_overlay_bits(elements: Any) -> bool:

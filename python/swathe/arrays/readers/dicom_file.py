@@ -70,6 +70,7 @@ class DicomFile:
         pixels: the element with the pixels; None without one.
         syntax: UID of the transfer syntax; empty if the file does not say.
         data_start: first byte of the data set in the file.
+        data_end: end of the file.
     """
 
     source: BoundedFile
@@ -78,6 +79,7 @@ class DicomFile:
     pixels: PixelElement | None
     syntax: str
     data_start: int
+    data_end: int
 
     @property
     def is_little_endian(self) -> bool:
@@ -126,7 +128,7 @@ def open_dicom(file: IO[bytes]) -> DicomFile:
         raise FormatError(f"expected {PREFIX!r} at byte {PREFIX_AT}, found {prefix!r}")
     meta = read_dataset(cast("Any", source), False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
     syntax = str(meta.get("TransferSyntaxUID") or "")
-    data_start = source.tell()
+    data_start, data_end = source.tell(), source.size
     if syntax == DEFLATED:
         source = _CountedFile(io.BytesIO(_inflate(source)))
     elements = read_dataset(
@@ -140,7 +142,7 @@ def open_dicom(file: IO[bytes]) -> DicomFile:
     pixels = _pixel_element(source, *elements.original_encoding)
     if pixels is None and not len(elements):
         raise FormatError("expected elements, found none")
-    return DicomFile(source, meta, elements, pixels, syntax, data_start)
+    return DicomFile(source, meta, elements, pixels, syntax, data_start, data_end)
 
 
 class _CountedFile(BoundedFile):
