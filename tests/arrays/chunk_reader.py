@@ -121,7 +121,8 @@ def undo(one: dict[str, Any], data: bytes) -> bytes:
             kind = f"{'><'[not one['big_endian']]}{'i' if one['signed'] else 'u'}{one['size']}"
             shift = 8 * one["size"] - one["bits"]
             elements = np.frombuffer(data[: len(data) // one["size"] * one["size"]], kind)
-            return (elements << shift >> shift).astype(kind).tobytes()
+            extended: bytes = (elements << shift >> shift).astype(kind).tobytes()
+            return extended
         case "bzip2":
             return bz2.decompress(data)
         case "lzw":

@@ -125,8 +125,7 @@ def images(draw: st.DrawFn) -> tuple[Any, str]:
     low, high = (-(1 << used - 1), 1 << used - 1) if is_signed else (0, 1 << used)
     shape = (frames, samples, rows, columns) if is_planar else (frames, rows, columns, samples)
     values = numbers.integers(low, high, shape).astype(f"{'i' if is_signed else 'u'}{bits // 8}")
-    order = ">" if syntax == "big" else "<"
-    pixels = values.astype(values.dtype.newbyteorder(order)).tobytes()
+    pixels = (values.byteswap() if syntax == "big" else values).tobytes()
     data.PixelData = pixels + bytes(len(pixels) % 2)
     data["PixelData"].VR = "OB" if bits == 8 and syntax != "implicit" else "OW"
     return data, syntax
