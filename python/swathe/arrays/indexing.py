@@ -73,7 +73,10 @@ READERS = {
     "zarr": Reader("zarr"),
     "dicom": Reader("dicom", ("pydicom",), "dicom", files=16),
 }
-TOOLS = {"gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64)}
+TOOLS = {
+    "gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64),
+    "dicom_part": Reader("dicom_part", ("pydicom",), "dicom", files=16),
+}
 """What is read besides arrays."""
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, ConfinedProcess] = {}
@@ -180,6 +183,18 @@ def run_gwcs(
         LimitError: If it needs too much memory, time or reads.
     """
     return _run(function, argument, file, "gwcs", what)
+
+
+def run_dicom_head(argument: dict[str, object], file: FileReads, what: str = "the file") -> bytes:
+    """Return what `readers.dicom_part.head` makes of a DICOM file.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        OutputError: If DICOM cannot hold the part.
+        SettingsError: If an extra of the package is missing.
+        LimitError: If it needs too much memory, time or reads.
+    """
+    return _run("head", argument, file, "dicom_part", what)
 
 
 def _run(

@@ -28,6 +28,8 @@ MACROS = (
 PACKING = {"RescaleSlope", "RescaleIntercept", "RescaleType", "PixelPaddingValue"}
 PACKING |= {"DoseGridScaling", "DoseUnits"}
 """Elements that become attributes of CF."""
+PLACE = {"ImagePositionPatient": 3, "ImageOrientationPatient": 6, "PixelSpacing": 2}
+"""Elements that say where pixels are, and how many numbers they have."""
 STRUCTURE = {"Rows", "Columns", "NumberOfFrames", "SamplesPerPixel", "PlanarConfiguration"}
 STRUCTURE |= {"BitsAllocated", "PixelRepresentation", "GridFrameOffsetVector"}
 """Elements that shape, type and coordinates of the array tell."""
@@ -111,6 +113,20 @@ def number(elements: Any, keyword: str, count: int = 1) -> Any:
     if array.size != count or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         return None
     return np.float64(array.ravel()[0]) if count == 1 else array.ravel().astype("f8")
+
+
+def position_of(position: Any, directions: Any, spacing: Any, row: int, column: int) -> Any:
+    """Return where a pixel is, in mm (PS3.3 C.7.6.2.1.1).
+
+    Args:
+        position: place of the first pixel, x, y and z in mm.
+        directions: directions of rows and of columns, three numbers each.
+        spacing: distance between rows and between columns in mm.
+        row: row of the pixel.
+        column: its column.
+    """
+    row_mm, column_mm = spacing
+    return position + column * column_mm * directions[:3] + row * row_mm * directions[3:]
 
 
 def _values(elements: Any) -> Iterator[Any]:

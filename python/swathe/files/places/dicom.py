@@ -1,8 +1,4 @@
-"""Place of a part of a DICOM image: the position of its first pixel.
-
-References:
-    DICOM PS3.3 C.7.6.2.1.1 (image position and orientation).
-"""
+"""Place of a part of a DICOM image: the position of its first pixel."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-POSITION = "ImagePositionPatient"
 
 
 def attributes_of_part(attrs: Mapping[str, Any], row: int, column: int) -> dict[str, Any]:
@@ -26,14 +20,15 @@ def attributes_of_part(attrs: Mapping[str, Any], row: int, column: int) -> dict[
     """
     import numpy as np
 
+    from swathe.arrays.readers.dicom_attributes import PLACE, position_of
+
     part = dict(attrs)
-    names = (POSITION, "ImageOrientationPatient", "PixelSpacing")
-    vectors = [np.asarray(attrs.get(name, ()), object) for name in names]
-    if vectors[0].size == 0:
-        return part
-    if [each.size for each in vectors] != [3, 6, 2]:
-        del part[POSITION]
-        return part
-    position, directions, (row_mm, column_mm) = (each.astype(float) for each in vectors)
-    part[POSITION] = position + column * column_mm * directions[:3] + row * row_mm * directions[3:]
+    position = part.pop("ImagePositionPatient", None)
+    vectors = [np.ravel(position), *(np.ravel(attrs.get(name, ())) for name in list(PLACE)[1:])]
+    is_whole = all(
+        each.size == count and each.dtype.kind == "f"
+        for each, count in zip(vectors, PLACE.values(), strict=True)
+    )
+    if is_whole:
+        part["ImagePositionPatient"] = position_of(*vectors, row, column)
     return part
