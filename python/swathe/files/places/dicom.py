@@ -23,12 +23,10 @@ def attributes_of_part(attrs: Mapping[str, Any], row: int, column: int) -> dict[
     from swathe.arrays.readers.dicom_attributes import PLACE, position_of
 
     part = dict(attrs)
-    position = part.pop("ImagePositionPatient", None)
-    vectors = [np.ravel(position), *(np.ravel(attrs.get(name, ())) for name in list(PLACE)[1:])]
-    is_whole = all(
-        each.size == count and each.dtype.kind == "f"
-        for each, count in zip(vectors, PLACE.values(), strict=True)
-    )
-    if is_whole:
-        part["ImagePositionPatient"] = position_of(*vectors, row, column)
+    part.pop("ImagePositionPatient", None)
+    first, directions, spacing = (np.ravel(attrs.get(name, ())) for name in PLACE)
+    vectors = zip((first, directions, spacing), PLACE.values(), strict=True)
+    if all(each.size == count and each.dtype.kind == "f" for each, count in vectors):
+        place = position_of(first, directions, spacing, row, column)
+        part["ImagePositionPatient"] = place
     return part
