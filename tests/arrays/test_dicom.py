@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,9 @@ def pixels_of_pydicom(content: bytes) -> NDArray[Any]:
 
     data = pydicom.dcmread(io.BytesIO(content))
     decoder = get_decoder(data.file_meta.TransferSyntaxUID)
-    return np.asarray(decoder.as_array(data, raw=True)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of padding
+        return np.asarray(decoder.as_array(data, raw=True)[0])
 
 
 def bands_last(array: Array, values: NDArray[Any]) -> NDArray[Any]:

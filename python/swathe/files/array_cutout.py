@@ -236,8 +236,9 @@ class ArrayCutout:
 
         `.nc`, `.h5`, `.zarr`, `.tif` and `.fits` keep the elements as stored; FITS has physical
         values if it lacks the type of packed ones. `.dcm` is for images of DICOM, with all frames.
-        `.npy` has only the elements; `.png` shows one plane. The file gets its name when it is complete. The source is never replaced or changed:
-        nothing is written inside a source that is a folder.
+        `.npy` has only the elements; `.png` shows one plane. The file gets its name when it is
+        complete. The source is never replaced or changed: nothing is written inside a source that
+        is a folder.
 
         Args:
             path: file to write; of Zarr, a folder.
