@@ -311,7 +311,7 @@ def test_a_data_set_inflates_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     deflater = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     bomb = deflater.compress(bytes(4 << 20)) + deflater.flush()
     head = file_of(syntax="deflated")[: 128 + 4 + 8 + len(SYNTAXES["deflated"])]
-    monkeypatch.setattr(dicom_file, "MOST_INFLATED", 2 << 20)
+    monkeypatch.setattr(dicom_file, "MOST_DATA_SET", 2 << 20)
     with pytest.raises(LimitError, match="deflated data set: expected at most"):
         dicom.describe(io.BytesIO(head + bomb))
 

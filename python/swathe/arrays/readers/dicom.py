@@ -37,7 +37,7 @@ from swathe.core.errors import FormatError, NoSuchHduError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SUBSAMPLED = "YBR_FULL_422"
+HALF_COLOURS = "YBR_FULL_422"
 WIDTHS = (8, 16, 32, 64)
 """Bits of an element that NumPy has."""
 PART_BYTES = 1 << 16
@@ -162,7 +162,7 @@ class PixelLayout:
         bits = 8 * np.dtype(FLOATS[keyword]).itemsize if keyword in FLOATS else None
         is_signed = bits is None and whole("PixelRepresentation") == 1
         width = whole("BitsAllocated") if bits is None else bits
-        used = whole("BitsStored", width) if bits is None else bits
+        value_bits = whole("BitsStored", width) if bits is None else bits
         kind = "i" if is_signed else "u"
         # Bits that are packed become bytes.
         code = FLOATS.get(keyword) or f"{kind}{width // 8 if width in WIDTHS else 1}"
@@ -173,8 +173,8 @@ class PixelLayout:
             samples,
             samples > 1 and whole("PlanarConfiguration") == 1,
             width,
-            used,
-            whole("HighBit", used - 1) if bits is None else used - 1,
+            value_bits,
+            whole("HighBit", value_bits - 1) if bits is None else value_bits - 1,
             is_signed,
             str(elements.get("PhotometricInterpretation") or ""),
             np.dtype(f"{order}{code}"),
@@ -260,12 +260,12 @@ def _storage(index: IndexWriter, dicom: DicomFile, layout: PixelLayout) -> dict[
     if dicom.syntax and not uid.is_transfer_syntax:
         return refusal(f"transfer syntax {str(uid)[:64]!r}, which is none of DICOM")
     bits = layout.rows * layout.columns * layout.samples * layout.bits
-    if layout.colours == SUBSAMPLED:
+    if layout.colours == HALF_COLOURS:
         bits = bits // 3 * 2
-    needed = -(-layout.frames * bits // 8)
-    if needed > pixels.length or pixels.offset + needed > dicom.source.size:
-        found = min(pixels.length, max(dicom.source.size - pixels.offset, 0))
-        return refusal(f"pixels: expected {needed} bytes, found {found}")
+    byte_count = -(-layout.frames * bits // 8)
+    if byte_count > pixels.length or pixels.offset + byte_count > dicom.source.size:
+        rest = min(pixels.length, max(dicom.source.size - pixels.offset, 0))
+        return refusal(f"pixels: expected {byte_count} bytes, found {rest}")
     why = _why_library(dicom, layout)
     return by_library(why) if why else _plain_storage(index, dicom, layout)
 
@@ -274,8 +274,8 @@ def _why_library(dicom: DicomFile, layout: PixelLayout) -> str:
     """Return why plain pixels are read by pydicom; empty if they are not."""
     if layout.bits == 1:
         return "pixels of one bit"
-    if layout.colours == SUBSAMPLED:
-        return f"colours of fewer samples than pixels ({SUBSAMPLED})"
+    if layout.colours == HALF_COLOURS:
+        return f"colours of fewer samples than pixels ({HALF_COLOURS})"
     if layout.bits == 8 and not dicom.is_little_endian and cast("Any", dicom.pixels).vr == "OW":
         return "bytes in swapped words"
     return ""

@@ -19,7 +19,7 @@ PIXEL_GROUP = 0x0028
 OF_PIXELS = {"ImagePositionPatient", "ImageOrientationPatient", "SliceThickness", "SliceLocation"}
 OF_PIXELS |= {"SpacingBetweenSlices"}
 """Elements outside of the group of pixels that are attributes of the array."""
-SHARED = "SharedFunctionalGroupsSequence"
+FRAME_GROUPS = "SharedFunctionalGroupsSequence"
 MACROS = (
     *("PixelMeasuresSequence", "PlaneOrientationSequence", "PlanePositionSequence"),
     "PixelValueTransformationSequence",
@@ -67,9 +67,9 @@ def attributes_of(elements: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def add_macros(elements: Any) -> None:
     """Add the elements that all frames share to those of the data set."""
-    shared = elements.get(SHARED)
-    for name in MACROS if shared else ():
-        items = shared[0].get(name)
+    groups = elements.get(FRAME_GROUPS)
+    for name in MACROS if groups else ():
+        items = groups[0].get(name)
         for element in _values(items[0]) if items else ():
             if element.keyword not in elements:
                 elements.add(element)
@@ -155,7 +155,7 @@ def _value(elements: Any, tag: Any) -> Any:
 def _attribute(element: Any, elements: Any) -> Any:
     """Return a value as text, numbers, or texts; None if it is none of these."""
     vr, value = str(element.VR), element.value
-    if value is None or element.keyword == SHARED:
+    if value is None or element.keyword == FRAME_GROUPS:
         return None
     if vr == "SQ":
         return _sequence_text(value)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PREFIX_AT, PREFIX = 128, b"DICM"
 """Position and bytes by which a file is DICOM."""
 IMPLICIT, BIG_ENDIAN = "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
-DEFLATED = "1.2.840.10008.1.2.1.99"
+DEFLATE = "1.2.840.10008.1.2.1.99"
 """Transfer syntaxes whose data set is written in another way than explicit, little-endian."""
 PIXELS = {0x7FE00008: "FloatPixelData", 0x7FE00009: "DoubleFloatPixelData", 0x7FE00010: "PixelData"}
 """Elements with pixels, by their tag."""
@@ -37,7 +37,7 @@ MOST_ELEMENTS = 20_000
 """Limit of the elements outside of sequences."""
 MOST_READS = 400_000
 """Limit of the reads of a data set: two for an element, one for an item of a sequence."""
-MOST_INFLATED = 256 << 20
+MOST_DATA_SET = 256 << 20
 """Largest data set that is inflated, in bytes."""
 PIECE = 1 << 20
 
@@ -89,7 +89,7 @@ class DicomFile:
     @property
     def is_deflated(self) -> bool:
         """Check whether positions are those of bytes that were inflated."""
-        return self.syntax == DEFLATED
+        return self.syntax == DEFLATE
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def open_dicom(file: IO[bytes]) -> DicomFile:
     meta = read_dataset(cast("Any", source), False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
     syntax = str(meta.get("TransferSyntaxUID") or "")
     data_start, data_end = source.tell(), source.size
-    if syntax == DEFLATED:
+    if syntax == DEFLATE:
         source = _CountedFile(io.BytesIO(_inflate(source)))
     elements = read_dataset(
         cast("Any", source),
@@ -185,14 +185,14 @@ def _inflate(file: BoundedFile) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while not inflater.eof:
-        stored = inflater.unconsumed_tail or file.read(PIECE)
-        piece = inflater.decompress(stored, PIECE)
-        if not stored and not piece:
+        part = inflater.unconsumed_tail or file.read(PIECE)
+        piece = inflater.decompress(part, PIECE)
+        if not part and not piece:
             raise FormatError("deflated data set: expected its end, found that of the file")
         pieces.append(piece)
         size += len(piece)
-        if size > MOST_INFLATED:
-            raise LimitError(f"deflated data set: expected at most {MOST_INFLATED} bytes")
+        if size > MOST_DATA_SET:
+            raise LimitError(f"deflated data set: expected at most {MOST_DATA_SET} bytes")
     return b"".join(pieces)
 
 

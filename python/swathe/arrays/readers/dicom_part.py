@@ -66,7 +66,8 @@ def head(file: IO[bytes], box: list[int], size: int, text: str) -> bytes:
         _set_place(data, *box[:2])
         data.Columns, data.Rows = box[2:]
         if layout.bits == 1:
-            data.BitsAllocated, data.BitsStored, data.HighBit = 8, 1, 0
+            for keyword, bits in {"BitsAllocated": 8, "BitsStored": 1, "HighBit": 0}.items():
+                setattr(data, keyword, bits)
         for tag in list(data.keys()):
             if tag.group >> 8 in PLANES and not tag.is_private:
                 del data[tag]
