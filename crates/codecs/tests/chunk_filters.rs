@@ -116,7 +116,7 @@ proptest! {
     ) {
         for big_endian in [false, true] {
             let filters =
-                Filters::new(vec![Filter::Bits { size: 2, bits, signed, big_endian }]).unwrap();
+                Filters::new(vec![Filter::Bits { size: 2, bits, has_sign: signed, big_endian }]).unwrap();
             let stored: Vec<u8> = values
                 .iter()
                 .flat_map(|of| if big_endian { of.to_be_bytes() } else { of.to_le_bytes() })

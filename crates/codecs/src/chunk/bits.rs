@@ -20,7 +20,7 @@ pub(super) fn validate(size: u32, bits: u32) -> Result<(), FilterError> {
 /// bits that count. `out` is as long as `bytes`.
 pub(super) fn extend(
     [size, count]: [u32; 2],
-    signed: bool,
+    has_sign: bool,
     big_endian: bool,
     bytes: &[u8],
     out: &mut [u8],
@@ -32,25 +32,25 @@ pub(super) fn extend(
     }
     match (size, big_endian) {
         (1, _) => extend_all(bytes, out, |[byte]: [u8; 1]| {
-            [low_bits(u64::from(byte), count, signed) as u8]
+            [low_bits(u64::from(byte), count, has_sign) as u8]
         }),
         (2, false) => extend_all(bytes, out, |of| {
-            (low_bits(u64::from(u16::from_le_bytes(of)), count, signed) as u16).to_le_bytes()
+            (low_bits(u64::from(u16::from_le_bytes(of)), count, has_sign) as u16).to_le_bytes()
         }),
         (2, true) => extend_all(bytes, out, |of| {
-            (low_bits(u64::from(u16::from_be_bytes(of)), count, signed) as u16).to_be_bytes()
+            (low_bits(u64::from(u16::from_be_bytes(of)), count, has_sign) as u16).to_be_bytes()
         }),
         (4, false) => extend_all(bytes, out, |of| {
-            (low_bits(u64::from(u32::from_le_bytes(of)), count, signed) as u32).to_le_bytes()
+            (low_bits(u64::from(u32::from_le_bytes(of)), count, has_sign) as u32).to_le_bytes()
         }),
         (4, true) => extend_all(bytes, out, |of| {
-            (low_bits(u64::from(u32::from_be_bytes(of)), count, signed) as u32).to_be_bytes()
+            (low_bits(u64::from(u32::from_be_bytes(of)), count, has_sign) as u32).to_be_bytes()
         }),
         (_, false) => extend_all(bytes, out, |of| {
-            low_bits(u64::from_le_bytes(of), count, signed).to_le_bytes()
+            low_bits(u64::from_le_bytes(of), count, has_sign).to_le_bytes()
         }),
         (_, true) => extend_all(bytes, out, |of| {
-            low_bits(u64::from_be_bytes(of), count, signed).to_be_bytes()
+            low_bits(u64::from_be_bytes(of), count, has_sign).to_be_bytes()
         }),
     }
     Ok(bytes.len())
@@ -64,8 +64,8 @@ fn extend_all<const N: usize>(bytes: &[u8], out: &mut [u8], of: impl Fn([u8; N])
 }
 
 /// The lowest `count` bits of a value, 1 to 64, with their sign or with zeros above.
-fn low_bits(value: u64, count: u32, signed: bool) -> u64 {
+fn low_bits(value: u64, count: u32, has_sign: bool) -> u64 {
     let shift = 64 - count;
     let high = value << shift;
-    if signed { (high as i64 >> shift) as u64 } else { high >> shift }
+    if has_sign { (high as i64 >> shift) as u64 } else { high >> shift }
 }

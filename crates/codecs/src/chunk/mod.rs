@@ -57,7 +57,8 @@ pub enum Filter {
         /// Bits that count.
         bits: u32,
         /// Whether the integers have a sign.
-        signed: bool,
+        #[serde(rename = "signed")]
+        has_sign: bool,
         /// Byte order of the elements.
         big_endian: bool,
     },
@@ -258,8 +259,8 @@ impl Filter {
             Filter::RawDeflate { from, size } => {
                 deflate::decode_raw([*from, *size], tools.inflater(), bytes, out)
             }
-            Filter::Bits { size, bits, signed, big_endian } => {
-                bits::extend([*size, *bits], *signed, *big_endian, bytes, out)
+            Filter::Bits { size, bits, has_sign, big_endian } => {
+                bits::extend([*size, *bits], *has_sign, *big_endian, bytes, out)
             }
             Filter::Shuffle { size } => {
                 shuffle::unshuffle(bytes, *size as usize, out);

@@ -110,7 +110,13 @@ def pydicom_calls() -> Iterator[None]:
     ):
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", ".* in file <no filename>")  # its end, within an element
-        yield
+        try:
+            yield
+        except OSError as error:
+            # What pydicom makes of any error in an item of a sequence, too many levels among them.
+            if type(error) is OSError and error.errno is None:
+                raise FormatError(f"pydicom: {error}") from error
+            raise
 
 
 def open_dicom(file: IO[bytes]) -> DicomFile:
