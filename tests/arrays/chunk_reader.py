@@ -90,6 +90,8 @@ class Array:
                 if not skips >> at & 1:
                     data = undo(one, data)
             at = tuple(int(each) for each in np.unravel_index(number, grid))
+            if storage["filters"][-1:] and storage["filters"][-1]["name"] == "rawdeflate":
+                data = data[: math.prod(storage["chunk_shape"]) * dtype.itemsize]
             self.put(array, at, np.frombuffer(data, dtype), storage["is_padded"])
         return array
 
@@ -111,6 +113,16 @@ def undo(one: dict[str, Any], data: bytes) -> bytes:
     match one["name"]:
         case "deflate":
             return zlib.decompress(data)
+        case "rawdeflate":
+            whole = zlib.decompress(data, -zlib.MAX_WBITS)
+            assert len(whole) == one["size"]
+            return whole[one["from"] :]
+        case "bits":
+            kind = f"{'><'[not one['big_endian']]}{'i' if one['signed'] else 'u'}{one['size']}"
+            shift = 8 * one["size"] - one["bits"]
+            elements = np.frombuffer(data[: len(data) // one["size"] * one["size"]], kind)
+            extended: bytes = (elements << shift >> shift).astype(kind).tobytes()
+            return extended
         case "bzip2":
             return bz2.decompress(data)
         case "lzw":

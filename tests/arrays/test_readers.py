@@ -14,15 +14,20 @@ import pytest
 from swathe.arrays.readers import limits
 from swathe.core.confined import ConfinedProcess, ProcessLimits
 from swathe.core.errors import FormatError, LimitError, OptionError, SwatheError
-from tests.arrays import test_asdf, test_hdf4, test_tiff
+from tests.arrays import test_asdf, test_dicom, test_hdf4, test_tiff
 from tests.arrays.chunk_reader import parts_of
 
 FILES = {
     "tiff": ["cogeo.tif", "all-nodata.tif", "float_nan.tif"],
     "asdf": ["nircamwcs.asdf"],
     "hdf4": ["MOD14.hdf4"],
+    "dicom": [str(test_dicom.real(name)) for name in ("CT_small", "rtdose", "image_dfl")],
 }
-BAD = {"tiff": test_tiff.BAD, "asdf": test_asdf.BAD, "hdf4": test_hdf4.BAD}
+"""Files of `formats`, and of pydicom."""
+BAD = {
+    **{"tiff": test_tiff.BAD, "asdf": test_asdf.BAD, "hdf4": test_hdf4.BAD},
+    **{"dicom": test_dicom.BAD},
+}
 LIMITS = ProcessLimits(memory_mb=256, cpu_s=20)
 
 
@@ -30,7 +35,7 @@ LIMITS = ProcessLimits(memory_mb=256, cpu_s=20)
 def describe() -> Iterator[Callable[[str, Path], bytes]]:
     """Return a function that makes the chunk index of a file in a confined process."""
     modules = [f"swathe.arrays.readers.{name}" for name in FILES]
-    process = ConfinedProcess(imports=(*modules, "tifffile", "yaml"))
+    process = ConfinedProcess(imports=(*modules, "tifffile", "yaml", "pydicom"))
 
     def call(reader: str, path: Path) -> bytes:
         argument = {"reader": reader, "path": str(path)}
@@ -92,7 +97,12 @@ def test_a_fault_of_the_store_stays_one(reader: str, data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "package", "extra"), [("tiff", "tifffile", "geotiff"), ("asdf", "yaml", "asdf")]
+    ("reader", "package", "extra"),
+    [
+        ("tiff", "tifffile", "geotiff"),
+        ("asdf", "yaml", "asdf"),
+        ("dicom", "pydicom", "dicom"),
+    ],
 )
 def test_a_missing_package_names_its_extra(
     reader: str, package: str, extra: str, data: Path, monkeypatch: pytest.MonkeyPatch

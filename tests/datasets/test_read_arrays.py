@@ -328,6 +328,32 @@ def test_sinusoidal_grid_of_hdf_eos() -> None:
     assert granule.instrument == "MODIS"
 
 
+@pytest.mark.parametrize(
+    ("elements", "mjd"),
+    [
+        ({}, 50568 + (11 * 60 + 29 + 36 / 60 + 300) / 1440),
+        ({"TimezoneOffsetFromUTC": ""}, 50568 + (11 * 60 + 29 + 36 / 60) / 1440),
+        ({"AcquisitionDateTime": "20010203040506.5+0100"}, 51943 + (3 * 3600 + 306.5) / 86400),
+        ({"AcquisitionTime": "noon"}, 50568 + 300 / 1440),
+        ({"AcquisitionDate": "", "ContentDate": "", "SeriesDate": ""}, 53023 + 44850 / 86400),
+    ],
+)
+def test_elements_of_dicom_give_time_device_and_modality(
+    elements: dict[str, str], mjd: float, tmp_path: Path
+) -> None:
+    pydicom = pytest.importorskip("pydicom")
+    from pydicom.data import get_testdata_file
+
+    data = pydicom.dcmread(str(get_testdata_file("CT_small.dcm", download=False)))
+    for name, value in elements.items():
+        data[name] = pydicom.DataElement(name, "LO", value)
+    data.save_as(tmp_path / "ct.dcm")
+    [granule] = granules(tmp_path / "ct.dcm")
+    assert (granule.facility, granule.instrument) == ("RHAPSODE", "CT")
+    assert granule.t_min == pytest.approx(mjd, abs=1e-6)
+    assert granule.t_max == granule.t_min
+
+
 def test_core_metadata_gives_the_time() -> None:
     granule = real("formats/MOD14.hdf4")[0]
     assert granule.facility == "Terra"

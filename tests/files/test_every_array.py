@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 import swathe
 from swathe.files.array_file import ArrayFile
+from tests.arrays import test_dicom
 from tests.conftest import DATA
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "formats-table.md"
 LARGEST = 80_000_000
-FILES = sorted(path for folder in ("formats", "swath") for path in (DATA / folder).glob("*"))
-pytestmark = pytest.mark.skipif(not FILES, reason=f"no data in {DATA}")
+OF_DATA = sorted(path for folder in ("formats", "swath") for path in (DATA / folder).glob("*"))
+FILES = [*OF_DATA, *(test_dicom.real(name) for name in sorted(test_dicom.REAL))]
+"""Files of `$SWATHE_TEST_DATA`, and of DICOM those that come with pydicom."""
+pytestmark = pytest.mark.skipif(not OF_DATA, reason=f"no data in {DATA}")
 
 
 @contextmanager
@@ -78,8 +81,15 @@ def _in_tree(file: Any, name: str) -> Any:
     return np.frombuffer(block, dtype).reshape(raw["shape"])
 
 
+@contextmanager
+def of_dicom(path: Path) -> Iterator[Callable[[str], Any]]:
+    pixels = test_dicom.pixels_of_pydicom(path.read_bytes())
+    yield {"/PixelData": pixels}.__getitem__
+
+
 READERS = {
     "hdf5": of_hdf5, "netcdf3": of_netcdf3, "hdf4": of_hdf4, "tiff": of_tiff, "asdf": of_asdf,
+    "dicom": of_dicom,
 }  # fmt: skip
 
 
@@ -106,7 +116,7 @@ def rows() -> list[str]:
         total += counts
         why = sorted({array.problem for array in file.arrays if array.problem})
         cells = [str(counts[way]) for way in ("native", "library", "refused")]
-        name = path.relative_to(DATA)
+        name = path.relative_to(DATA) if path in OF_DATA else f"pydicom/{path.name}"
         lines.append(f"| {name} | {file.format} | {' | '.join(cells)} | {'; '.join(why)} |")
     cells = [str(total[way]) for way in ("native", "library", "refused")]
     lines.append(f"| **all** | | {' | '.join(cells)} | |")
@@ -120,8 +130,9 @@ def page() -> str:
         [
             "# Every array of the test files",
             "",
-            "Who reads the arrays of `formats` and `swath` in `$SWATHE_TEST_DATA`: Swathe from its",
-            "chunk index, the library of the format in a confined process, or nobody.",
+            "Who reads the arrays of `formats` and `swath` in `$SWATHE_TEST_DATA`, and of files of",
+            "pydicom: Swathe from its chunk index, the library of the format in a confined",
+            "process, or nobody.",
             "`python -m tests.files.test_every_array` writes this page; a test compares it.",
             "",
             "| file | format | native | library | refused | why |",

@@ -33,8 +33,11 @@ FILES = {
     "tiff": "formats/lcmap_tiny_cog_2019.tif",
 }
 """One file of each format. A new format is one line here."""
-MADE = {"asdf": "image.asdf", "zarr": "grid.zarr", "zipped zarr": "grid.zarr.zip"}
-"""Files that the test writes: an image, and Zarr as a folder and as a zip file."""
+MADE = {
+    **{"asdf": "image.asdf", "zarr": "grid.zarr", "zipped zarr": "grid.zarr.zip"},
+    **{"dicom": "ct.dcm"},
+}
+"""Files that the test writes: an image, Zarr as a folder and as a zip file, and a CT image."""
 NAMED = {"netcdf4": "hdf5", "zipped zarr": "zarr"}
 """What `swathe.open` calls those formats that share a container."""
 FOUND_BY: dict[str, dict[str, Any]] = {
@@ -42,6 +45,7 @@ FOUND_BY: dict[str, dict[str, Any]] = {
     "netcdf3": {"bounds": (182, -30, 184, -28), "time": ("2015-07-02", "2015-07-03")},
     "hdf4": {"place": (-178, 5)},
     "asdf": {"time": ("2027-06-01T11:00:00", "2027-06-01T12:30:00")},
+    "dicom": {"time": ("1997-04-30", "1997-05-01")},
     "zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
     "zipped zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
 }
@@ -107,6 +111,14 @@ def write_asdf(path: Path) -> None:
     asdf.AsdfFile({"roman": {"meta": meta, "data": image}}).write_to(path)
 
 
+def write_dicom(path: Path) -> None:
+    """Write a CT image that comes with pydicom."""
+    pytest.importorskip("pydicom")
+    from pydicom.data import get_testdata_file
+
+    shutil.copy(str(get_testdata_file("CT_small.dcm", download=False)), path)
+
+
 def write_zarr(folder: Path) -> None:
     """Write a grid of two days as a folder and as a zip file."""
     xarray = pytest.importorskip("xarray")
@@ -134,6 +146,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     (folder / "files").mkdir()
     write_zarr(folder / "files")
     write_asdf(folder / "files" / MADE["asdf"])
+    write_dicom(folder / "files" / MADE["dicom"])
     for file in FILES.values():
         shutil.copy(DATA / file, folder / "files")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:

@@ -6,9 +6,12 @@ use proptest::prelude::*;
 use swathe_codecs::chunk::{Filter, FilterError, Filters, Scratch};
 
 /// Filters of every kind, as JSON.
-const EVERY_KIND: [&str; 26] = [
+const EVERY_KIND: [&str; 29] = [
     r#"{"name": "deflate"}"#,
     r#"{"name": "gzip"}"#,
+    r#"{"name": "rawdeflate", "from": 2, "size": 90}"#,
+    r#"{"name": "bits", "size": 2, "bits": 12, "signed": true, "big_endian": true}"#,
+    r#"{"name": "bits", "size": 1, "bits": 8, "signed": false, "big_endian": false}"#,
     r#"{"name": "shuffle", "size": 4}"#,
     r#"{"name": "shuffle", "size": 3}"#,
     r#"{"name": "fletcher32"}"#,
@@ -86,6 +89,47 @@ proptest! {
         prop_assert_eq!(decode(&filters, &stored, skips, data.len()).unwrap(), data.clone());
         let is_longer = decode(&filters, &stored, skips, data.len() + 1);
         prop_assert!(is_longer.is_err());
+    }
+
+    #[test]
+    fn a_chunk_is_taken_out_of_a_stream_of_deflate(
+        data in prop::collection::vec(any::<u8>(), 1..900),
+        from in 0usize..900,
+        length in 0usize..900,
+    ) {
+        let stream = deflate(&data);
+        let raw = &stream[2..stream.len() - 4];
+        let size = data.len() as u64;
+        let filters = Filters::new(vec![Filter::RawDeflate { from: from as u64, size }]);
+        prop_assert_eq!(filters.is_ok(), from <= data.len());
+        if let Ok(filters) = filters {
+            let part = data.get(from..from + length).map(<[u8]>::to_vec);
+            prop_assert_eq!(decode(&filters, raw, 0, length).ok(), part);
+        }
+    }
+
+    #[test]
+    fn bits_that_do_not_count_get_the_sign(
+        values in prop::collection::vec(any::<i16>(), 0..90),
+        bits in 1u32..=16,
+        signed in any::<bool>(),
+    ) {
+        for big_endian in [false, true] {
+            let filters =
+                Filters::new(vec![Filter::Bits { size: 2, bits, has_sign: signed, big_endian }]).unwrap();
+            let stored: Vec<u8> = values
+                .iter()
+                .flat_map(|of| if big_endian { of.to_be_bytes() } else { of.to_le_bytes() })
+                .collect();
+            let decoded = decode(&filters, &stored, 0, stored.len()).unwrap();
+            for (value, bytes) in values.iter().zip(decoded.as_chunks::<2>().0) {
+                let low = i32::from(*value as u16) & ((1 << bits) - 1);
+                let is_negative = signed && low >> (bits - 1) == 1;
+                let expected = if is_negative { low - (1 << bits) } else { low } as u16;
+                let of = if big_endian { u16::from_be_bytes } else { u16::from_le_bytes };
+                prop_assert_eq!(of(*bytes), expected);
+            }
+        }
     }
 
     #[test]

@@ -33,11 +33,14 @@ MAGIC = {
     "hdf4": (b"\x0e\x03\x13\x01",),
     "asdf": (b"#ASDF ",),
     "zarr": (b"SWFOLDER", b"PK\x03\x04"),
+    "dicom": (b"DICM",),
     "tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
 """First bytes of the formats. A Zarr is a folder, as the engine reads it, or a zip file. HDF5 may
 begin at byte 512, 1024, 2048, ... too."""
-FIRST_READ = 16
+MAGIC_AT = {"dicom": 128}
+"""Where these bytes are, if not at 0. Before them DICOM may have the head of a TIFF."""
+FIRST_READ = 132
 MOST_USER_BYTES = 1 << 20
 """Largest block of a user before HDF5; 512 bytes are usual."""
 
@@ -68,8 +71,12 @@ READERS = {
     "tiff": Reader("tiff", ("tifffile",), "geotiff", files=16, is_flat=True),
     "asdf": Reader("asdf", ("yaml",), "asdf", files=16, is_flat=True),
     "zarr": Reader("zarr"),
+    "dicom": Reader("dicom", ("pydicom",), "dicom", files=16),
 }
-TOOLS = {"gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64)}
+TOOLS = {
+    "gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64),
+    "dicom_part": Reader("dicom_part", ("pydicom",), "dicom", files=16),
+}
 """What is read besides arrays."""
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, ConfinedProcess] = {}
@@ -86,7 +93,7 @@ def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
     """
     first = read_at(0, FIRST_READ)
     for name, starts in MAGIC.items():
-        if first.startswith(starts):
+        if first.startswith(starts, MAGIC_AT.get(name, 0)):
             return name
     at = 512
     while at <= MOST_USER_BYTES and len(start := read_at(at, len(HDF5))) == len(HDF5):
@@ -177,6 +184,18 @@ def run_gwcs(
         LimitError: If it needs too much memory, time or reads.
     """
     return _run(function, argument, file, "gwcs", what)
+
+
+def run_dicom_head(argument: dict[str, object], file: FileReads, what: str = "the file") -> bytes:
+    """Return what `readers.dicom_part.head` makes of a DICOM file.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        OutputError: If DICOM cannot hold the part.
+        SettingsError: If an extra of the package is missing.
+        LimitError: If it needs too much memory, time or reads.
+    """
+    return _run("head", argument, file, "dicom_part", what)
 
 
 def _run(

@@ -1,7 +1,8 @@
 """Read time and origin of an array from the attributes of its file.
 
 Conventions: CF time coordinates, ACDD (`time_coverage_start`), CoreMetadata of HDF-EOS,
-`meta.exposure` of ASDF, `DateTime` of TIFF, and names in use at archives.
+`meta.exposure` of ASDF, `DateTime` of TIFF, times of acquisition of DICOM, and names in use at
+archives.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z?")
 ORDINAL = re.compile(r"(\d{4})-(\d{3})(T.*)?")
 LAST_YEAR = 9998
 """Year after which a day of the year may be beyond what `date` holds."""
+ACQUISITIONS = ("Acquisition", "Content", "Series", "Study")
+"""Whose date and time a DICOM file may have, the nearest to the pixels first."""
+DICOM_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)?(\d\d(?:\.\d+)?)?)?([+-]\d{4})?")
 TIFF_TIME = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 REAL_CALENDARS = {"standard", "gregorian", "proleptic_gregorian", "julian"}
 """Calendars whose days are days of the Earth; 30 February is none."""
@@ -67,7 +71,12 @@ class FileMetadata:
         """Read the attributes of the root group, and the texts of HDF-EOS and ASDF."""
         self.structure = _text_of(file, STRUCTURE)
         odl = next(filter(None, (_text_of(file, name) for name in ODL)), "")
-        self._attributes: dict[str, Any] = {**file.attrs, **_exposure(file), **_entries(odl)}
+        self._attributes: dict[str, Any] = {
+            **file.attrs,
+            **_exposure(file),
+            **_acquisition(file),
+            **_entries(odl),
+        }
         self._span = _span(self._attributes)
 
     def times(self, array: Array) -> tuple[float | None, float | None]:
@@ -134,6 +143,30 @@ def _exposure(file: ArrayFile) -> dict[str, Any]:
             entries["instrument"] = attributes.get("name")
         elif path.endswith("/meta"):
             entries["telescope"] = attributes.get("telescope")
+    return entries
+
+
+def _acquisition(file: ArrayFile) -> dict[str, Any]:
+    """Return device, modality and time of a DICOM file."""
+    if file.format != "dicom":
+        return {}
+    attrs = file.attrs
+    makers = ("ManufacturerModelName", "StationName", "Manufacturer")
+    entries: dict[str, Any] = {
+        "platform": next(filter(None, (_word(attrs.get(name)) for name in makers)), None),
+        "instrument": attrs.get("Modality"),
+    }
+    zone = attrs.get("TimezoneOffsetFromUTC", "")
+    texts = [attrs.get("AcquisitionDateTime")]
+    for name in ACQUISITIONS:
+        day, clock = attrs.get(f"{name}Date"), attrs.get(f"{name}Time", "")
+        texts += [f"{day}{clock}", day]
+    for text in texts:
+        if match := DICOM_TIME.fullmatch(str(text).strip()):
+            *day, hour, minute, second, own_zone = match.groups()
+            clock = f"T{hour or '00'}:{minute or '00'}:{second or '00'}{own_zone or zone}"
+            time = "-".join(day) + clock
+            return entries | {"time_coverage_start": time, "time_coverage_end": time}
     return entries
 
 

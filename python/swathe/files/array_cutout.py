@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.places.dicom import attributes_of_part
 from swathe.files.places.tie_points import tie_points
 from swathe.files.variable import Variable, number_of, physical_values
 
@@ -234,9 +235,10 @@ class ArrayCutout:
         """Write the cut, with what belongs to it, in the format that the suffix names.
 
         `.nc`, `.h5`, `.zarr`, `.tif` and `.fits` keep the elements as stored; FITS has physical
-        values if it lacks the type of packed ones. `.npy` has only the elements; `.png` shows one
-        plane. The file gets its name when it is complete. The source is never replaced or changed:
-        nothing is written inside a source that is a folder.
+        values if it lacks the type of packed ones. `.dcm` is for images of DICOM, with all frames.
+        `.npy` has only the elements; `.png` shows one plane. The file gets its name when it is
+        complete. The source is never replaced or changed: nothing is written inside a source that
+        is a folder.
 
         Args:
             path: file to write; of Zarr, a folder.
@@ -285,6 +287,10 @@ def cut_region(
         main = _cut(array, names, region, objective)
     else:
         main = _variable(elements, array.attrs, names, region)
+    if file.format == "dicom" and array.plane is not None:
+        y, x = array.plane
+        attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
+        main = replace(main, attrs=attrs_of_part)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
 
     def beside(other: Array) -> Variable | None:

@@ -1,4 +1,4 @@
-"""Open files of arrays: HDF5, NetCDF, HDF4, TIFF, ASDF and Zarr."""
+"""Open files of arrays: HDF5, NetCDF, HDF4, TIFF, ASDF, Zarr and DICOM."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ArrayFile(OpenObject):
 
     @property
     def format(self) -> str:
-        """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff`, `asdf` or `zarr`."""
+        """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff`, `asdf`, `zarr` or `dicom`."""
         return self.tree.format
 
     @property

@@ -44,8 +44,8 @@ MOST_NAMES = 20
 def open(path: Source) -> File | Any:
     """Open a file by path or URL: a `File` of FITS, or an `ArrayFile` of another format.
 
-    The others are HDF5, NetCDF, HDF4, TIFF and ASDF. The format is recognised by the bytes of the
-    file, not by its name. The whole file may be compressed by gzip, bzip2 or compress.
+    The others are HDF5, NetCDF, HDF4, TIFF, ASDF, Zarr and DICOM. The format is recognised by the
+    bytes of the file, not by its name. The whole file may be compressed by gzip, bzip2 or compress.
 
     URLs have a scheme `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An
     object in a store of the catalogue is `NAME:path`. Only the needed headers are read. A file that

@@ -1,10 +1,11 @@
-//! Filters of chunks, as HDF5, NetCDF4, HDF4, TIFF, ASDF and Zarr use them: the stored bytes of a
+//! Filters of chunks, as HDF5, NetCDF4, HDF4, TIFF, ASDF, Zarr and DICOM use them: the stored bytes of a
 //! chunk in, its elements out. Elements keep the byte order they are stored in.
 //!
 //! Room is allocated only after the declared size is plausible for the stored bytes: each filter
 //! states how far it can expand. A few bytes may stand for any number of equal elements only with
 //! scale-offset; a chunk never has more than 2^31 bytes.
 
+mod bits;
 mod bitshuffle;
 mod blosc;
 mod bzip2;
@@ -42,6 +43,25 @@ pub enum Filter {
     Deflate,
     /// A member of gzip (RFC 1952). Zarr.
     Gzip,
+    /// A stream of deflate (RFC 1951) with other bytes before and after the chunk. DICOM.
+    RawDeflate {
+        /// First byte of the chunk in what the stream inflates to.
+        from: u64,
+        /// Bytes that the stream inflates to.
+        size: u64,
+    },
+    /// Integers in the lowest bits of elements; the others get their sign, or zeros. DICOM.
+    Bits {
+        /// Bytes of an element: 1, 2, 4 or 8.
+        size: u32,
+        /// Bits that count.
+        bits: u32,
+        /// Whether the integers have a sign.
+        #[serde(rename = "signed")]
+        has_sign: bool,
+        /// Byte order of the elements.
+        big_endian: bool,
+    },
     /// The first bytes of all elements, then their second bytes, and so on. HDF5 filter 2.
     Shuffle {
         /// Bytes of an element.
@@ -130,6 +150,8 @@ impl Filter {
         match self {
             Filter::Deflate => "deflate",
             Filter::Gzip => "gzip",
+            Filter::RawDeflate { .. } => "rawdeflate",
+            Filter::Bits { .. } => "bits",
             Filter::Shuffle { .. } => "shuffle",
             Filter::Fletcher32 => "fletcher32",
             Filter::Crc32c => "crc32c",
@@ -161,6 +183,8 @@ impl Filter {
                 let least = if matches!(self, Filter::Floating { .. }) { 2 } else { 1 };
                 predictor::validate(self.name(), least, *size, *samples, *width)
             }
+            Filter::Bits { size, bits, .. } => bits::validate(*size, *bits),
+            Filter::RawDeflate { from, size } => deflate::validate_raw(*from, *size),
             Filter::Szip { options, block, bits, scanline } => {
                 szip::Szip::new(*options, *block, *bits, *scanline).map(drop)
             }
@@ -183,9 +207,10 @@ impl Filter {
     /// Bytes that this filter makes of `size`, if it always makes as many.
     fn encoded_bytes(&self, size: usize) -> Option<usize> {
         match self {
-            Filter::Shuffle { .. } | Filter::Horizontal { .. } | Filter::Floating { .. } => {
-                Some(size)
-            }
+            Filter::Shuffle { .. }
+            | Filter::Horizontal { .. }
+            | Filter::Floating { .. }
+            | Filter::Bits { .. } => Some(size),
             Filter::Fletcher32 | Filter::Crc32c => size.checked_add(checksum::BYTES),
             Filter::Bitshuffle { codec: bitshuffle::Codec::None, .. } => Some(size),
             _ => None,
@@ -198,10 +223,11 @@ impl Filter {
             Filter::Shuffle { .. }
             | Filter::Horizontal { .. }
             | Filter::Floating { .. }
+            | Filter::Bits { .. }
             | Filter::Fletcher32
             | Filter::Crc32c
             | Filter::Bitshuffle { codec: bitshuffle::Codec::None, .. } => 1,
-            Filter::Deflate | Filter::Gzip => deflate::MOST_EXPANSION,
+            Filter::Deflate | Filter::Gzip | Filter::RawDeflate { .. } => deflate::MOST_EXPANSION,
             Filter::Lzw => tiff::MOST_EXPANSION_LZW,
             Filter::Packbits => tiff::MOST_EXPANSION_PACKBITS,
             Filter::Lzf => lz::MOST_EXPANSION_LZF,
@@ -230,6 +256,12 @@ impl Filter {
         match self {
             Filter::Deflate => deflate::decode_zlib(self.name(), tools.inflater(), bytes, out),
             Filter::Gzip => deflate::decode_gzip(tools.inflater(), bytes, out),
+            Filter::RawDeflate { from, size } => {
+                deflate::decode_raw([*from, *size], tools.inflater(), bytes, out)
+            }
+            Filter::Bits { size, bits, has_sign, big_endian } => {
+                bits::extend([*size, *bits], *has_sign, *big_endian, bytes, out)
+            }
             Filter::Shuffle { size } => {
                 shuffle::unshuffle(bytes, *size as usize, out);
                 Ok(bytes.len())

@@ -116,11 +116,13 @@ def chunk_fault(chunk_shape: Sequence[int], element_bytes: int) -> str:
     return ""
 
 
-def fill_chunk_shape(shape: Sequence[int], element_bytes: int) -> list[int]:
-    """Return a shape of chunks for an array without any: as many last axes as one may have."""
+def fill_chunk_shape(
+    shape: Sequence[int], element_bytes: int, most_bytes: int = MOST_CHUNK_BYTES
+) -> list[int]:
+    """Return a shape of chunks for an array without any: as many last axes as fit."""
     chunk_shape, size = [1] * len(shape), element_bytes
     for axis in reversed(range(len(shape))):
-        rows = min(max(shape[axis], 1), MOST_CHUNK_BYTES // size)
+        rows = min(max(shape[axis], 1), most_bytes // size)
         chunk_shape[axis] = max(rows, 1)
         size *= chunk_shape[axis]
     return chunk_shape

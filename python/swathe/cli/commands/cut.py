@@ -124,7 +124,7 @@ def cut(
     ] = None,
     array: Annotated[
         str | None,
-        typer.Option(help="Path of the array in HDF5, NetCDF, HDF4, TIFF or ASDF, as /lst."),
+        typer.Option(help="Path of the array in HDF5, NetCDF, HDF4, TIFF, ASDF or DICOM, as /lst."),
     ] = None,
     index: Annotated[
         list[str] | None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (
     *(".nc", ".nc4", ".h5", ".hdf5", ".zarr"),
-    *(".tif", ".tiff", ".asdf", ".fits", ".npy", ".png"),
+    *(".tif", ".tiff", ".asdf", ".dcm", ".fits", ".npy", ".png"),
 )
 DEFAULTS = {
     "hdf5": ".nc",
@@ -23,6 +23,7 @@ DEFAULTS = {
     "tiff": ".tif",
     "asdf": ".asdf",
     "zarr": ".zarr",
+    "dicom": ".nc",
 }
 """Suffix of a cut without a name, by the format of the source."""
 
@@ -73,6 +74,11 @@ def _saver(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
             from swathe.files.array_outputs.asdf import asdf_bytes
 
             content = asdf_bytes(cutout)
+            return lambda file: file.write(content)
+        case ".dcm":
+            from swathe.files.array_outputs.dicom import dicom_bytes
+
+            content = dicom_bytes(cutout)
             return lambda file: file.write(content)
         case ".fits":
             from swathe.files.array_outputs.fits import fits_bytes
