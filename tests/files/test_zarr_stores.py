@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.core.errors import SwatheError
 from tests.support import servers
 from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner
@@ -198,6 +199,15 @@ def test_a_grid_is_opened_shown_and_cut(store: Place, name: str, run: Runner) ->
         assert np.array_equal(cutout.coords["lat"].data, LATITUDES[5:25])
     inside = swathe.cut(names[0], array="/lst", bounds=(21, 11, 22, 12.1)).data
     assert inside.tobytes() == LST[4:9, 4:9].tobytes()
+
+
+def test_a_server_without_an_index_says_what_is_needed(tmp_path: Path, grids: Path) -> None:
+    if not Path(servers.NGINX).exists():
+        pytest.skip("nginx is not installed")
+    with servers.nginx(tmp_path) as server:
+        fill(server.folder, grids)
+        with pytest.raises(SwatheError, match=r"new\.zarr.*a folder is read by its listing"):
+            swathe.open(f"{server.url}/in/new.zarr")
 
 
 def test_shards_are_read_by_ranges(store: Place) -> None:
