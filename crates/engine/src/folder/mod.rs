@@ -1,7 +1,7 @@
 //! A folder that is one object: a store's files below a path, which a format such as Zarr spreads an
 //! array over. It is listed once, and then read as a space of bytes (`table`).
 
-mod hidden;
+mod dot_names;
 mod place;
 mod source;
 mod table;
@@ -112,7 +112,7 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
         return Err(refuse("expected files, found an empty folder".into()));
     }
     place.ask_sizes(&start, &mut members, &unknown)?;
-    hidden::add(place, &start, &mut members)?;
+    dot_names::add(place, &start, &mut members)?;
     let table = FolderTable::new(&start, members);
     table.ok_or_else(|| refuse("expected members of less than 2^62 bytes in all".into()))
 }

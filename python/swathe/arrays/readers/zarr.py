@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
-CONSOLIDATED = ".zmetadata"
+ALL_METADATA = ".zmetadata"
 """All metadata of version 2. Where a server lists no names with a dot, they are the only ones."""
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 """Attribute of version 2 that names the axes."""
@@ -74,7 +74,7 @@ def describe(file: BinaryIO) -> bytes:
     """
     with typed_errors("zarr"):
         members = members_of(file)
-        if not any(name in members for name in (*METADATA, CONSOLIDATED)):
+        if not any(name in members for name in (*METADATA, ALL_METADATA)):
             raise FormatError(
                 f"expected {', '.join(METADATA)} at the root, found {members.names[:5]}"
             )
@@ -113,16 +113,16 @@ class _Catalog:
             inner = self._root.get("consolidated_metadata")
             if isinstance(inner, dict):
                 self._all = _object(inner, "metadata")
-        elif CONSOLIDATED in members:
-            self._all_2 = _object(members.json(CONSOLIDATED), "metadata")
+        elif ALL_METADATA in members:
+            self._all_2 = _object(members.json(ALL_METADATA), "metadata")
 
     def paths(self) -> list[str]:
         """Return the paths of all arrays and groups, in ascending order; the root is empty."""
-        listed, consolidated = (
+        from_names, from_document = (
             {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in METADATA}
             for names in (self._members.names, self._all_2)
         )
-        paths = listed or consolidated
+        paths = from_names or from_document
         if len(paths) > MOST_NODES:
             raise FormatError(
                 f"expected at most {MOST_NODES} arrays and groups, found {len(paths)}"

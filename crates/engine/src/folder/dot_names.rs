@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use swathe_store_api::{StoreError, ZARR_NAMES};
 
 /// The metadata of all arrays and groups.
-const CONSOLIDATED: &str = ".zmetadata";
+const ALL_METADATA: &str = ".zmetadata";
 /// Most folders that are asked for metadata.
 const MOST_FOLDERS: usize = 1_000;
 
@@ -19,7 +19,7 @@ pub(super) fn add(place: &Place, start: &str, members: &mut Vec<Member>) -> Resu
     if !place.url.starts_with("http") || members.iter().any(|member| is_metadata(&member.name)) {
         return Ok(());
     }
-    let mut found = place.ask(start, vec![CONSOLIDATED.to_string()], true)?;
+    let mut found = place.ask(start, vec![ALL_METADATA.to_string()], true)?;
     if found.is_empty() {
         found = place.ask(start, candidates(members), true)?;
     }
@@ -47,7 +47,7 @@ fn candidates(members: &[Member]) -> Vec<String> {
             break;
         }
     }
-    let names = ZARR_NAMES.iter().filter(|name| **name != CONSOLIDATED);
+    let names = ZARR_NAMES.iter().filter(|name| **name != ALL_METADATA);
     let names: Vec<&str> = names.copied().collect();
     folders
         .iter()
