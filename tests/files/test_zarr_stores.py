@@ -194,7 +194,7 @@ def test_a_grid_is_opened_shown_and_cut(store: Place, name: str, run: Runner) ->
     assert "/lst" in shown and "degrees_north" in run("info", "--header", f"{store.name}:in/{name}")
     names = [f"{store.name}:in/{name}"] + ([f"{store.url}/in/{name}"] if store.url else [])
     for each in names * 2:  # not known, and known
-        cutout = swathe.cut(each, array="/lst", box=(15, 5, 30, 20))
+        cutout: Any = swathe.cut(each, array="/lst", box=(15, 5, 30, 20))
         assert cutout.data.tobytes() == LST[5:25, 15:45].tobytes()
         assert np.array_equal(cutout.coords["lat"].data, LATITUDES[5:25])
     inside = swathe.cut(names[0], array="/lst", bounds=(21, 11, 22, 12.1)).data
@@ -223,7 +223,7 @@ def test_a_list_is_cut_and_predicted(store: Place, tmp_path: Path) -> None:
         f"{store.name}:in/{store.grids[-1]}",
         f"{store.name}:in/no.zarr",
     ]
-    table = {
+    table: dict[str, Any] = {
         "file": files, "array": ["/lst", "/", "/lst", "/lst"], "x0": [5, 6, 7, 8],
         "y0": [1, 2, 3, 4], "width": [20] * 4, "height": [10] * 4,
     }  # fmt: skip
