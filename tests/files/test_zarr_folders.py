@@ -97,6 +97,23 @@ def test_links_to_folders_are_refused_and_loops_do_not_matter(folder: Path) -> N
         open_file(folder)
 
 
+def test_a_link_to_a_file_outside_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(bytes(800))
+    (folder / "lst/c/0/0").unlink()
+    (folder / "lst/c/0/0").symlink_to(tmp_path / "secret")
+    with pytest.raises(SourceError, match="lst/c/0/0 cannot be listed: a link that leads out of"):
+        open_file(folder)
+    (tmp_path / "b.zarr").symlink_to(folder)
+    with pytest.raises(SourceError, match="a link that leads out of"):
+        open_file(tmp_path / "b.zarr")
+
+
+def test_a_folder_behind_a_link_is_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.zarr").symlink_to(folder)
+    with open_file(tmp_path / "b.zarr") as file:
+        assert file["lst"].read((0, 20), (1, 21))[0, 0] == VALUES[0, 20]
+
+
 def test_a_link_does_not_lead_out_of_a_named_store(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

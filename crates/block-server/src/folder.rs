@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 use swathe_net::server::{Body, plain_answer};
-use swathe_store_api::{HIDDEN_PREFIX, Space};
+use swathe_store_api::{Space, is_hidden_name};
 
 /// What a name in a folder leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,8 +154,7 @@ pub(crate) fn list(
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_bytes();
         let child = path.child(name);
-        let is_hidden = name.first() == Some(&(HIDDEN_PREFIX as u8));
-        if is_hidden && !(child.is_part && entries == Entries::OfDisk) {
+        if is_hidden_name(name) && !(child.is_part && entries == Entries::OfDisk) {
             continue;
         }
         let item = match entry.file_type() {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use swathe_store_api::{HIDDEN_PREFIX, LONGEST_PATH_BYTES, is_part_name, part_name};
+use swathe_store_api::{LONGEST_PATH_BYTES, is_hidden_name, is_part_name, part_name};
 
 /// The page of metrics.
 pub(crate) const METRICS: &str = "/metrics";
@@ -55,7 +55,7 @@ impl ObjectPath {
         let is_part = |name: &[u8]| std::str::from_utf8(name).is_ok_and(is_part_name);
         let is_part = !names_folder && names.last().is_some_and(|name| is_part(name));
         let visible = if is_part { &names[..names.len() - 1] } else { &names[..] };
-        if visible.iter().any(|name| name[0] == HIDDEN_PREFIX as u8) {
+        if visible.iter().any(|name| is_hidden_name(name)) {
             return Err(RequestError::NotFound { path: url_path.to_string() });
         }
         Ok(ObjectPath { bytes: path, names_folder, is_part })

@@ -88,6 +88,8 @@ impl Object {
             && let Some((version, mut entry)) = index_entry::load_last(&key)
             && let Some(source) = match entry.members.take() {
                 Some(members) => folder::assume(url, stores, &version, members.into_vec().into()),
+                // Its files may have changed: it is listed.
+                None if folder::is_version(&version) => None,
                 None => stores.assume(url, version)?,
             }
         {

@@ -25,7 +25,8 @@ pub use error::{DAMAGE_HEADER, StoreError};
 pub use failure::{Failure, Retry};
 pub use interrupt::Interrupt;
 pub use listing::{
-    Entry, HIDDEN_PREFIX, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, is_hidden,
+    Entry, HIDDEN_PREFIX, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, ZARR_NAMES,
+    is_hidden, is_hidden_name,
 };
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};

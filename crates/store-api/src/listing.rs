@@ -4,8 +4,10 @@ use crate::error::StoreError;
 
 /// The longest path of an object, in bytes of UTF-8. Folders with a longer one are not entered.
 pub const LONGEST_PATH_BYTES: usize = 1_000;
-/// Names that begin so are hidden.
+/// Names that begin so are hidden, but for those of [`ZARR_NAMES`].
 pub const HIDDEN_PREFIX: char = '.';
+/// Files with the metadata of Zarr, version 2.
+pub const ZARR_NAMES: [&str; 4] = [".zarray", ".zattrs", ".zgroup", ".zmetadata"];
 
 /// An object that a listing names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +43,8 @@ pub struct ListOptions {
     pub with_hidden: bool,
     /// Whether a folder that does not exist counts as an empty one.
     pub may_lack: bool,
-    /// Whether links to folders, which are not followed, are told as [`ListItem::Unlisted`].
+    /// Whether links to folders, which are not followed, are told as [`ListItem::Unlisted`], and links
+    /// to files outside the folder that is listed are, too.
     pub tells_links: bool,
 }
 
@@ -61,7 +64,13 @@ pub trait Listing: Send {
     }
 }
 
+/// Whether the name of a file or folder is hidden.
+pub fn is_hidden_name(name: &[u8]) -> bool {
+    let is_zarr = || ZARR_NAMES.iter().any(|each| each.as_bytes() == name);
+    name.first() == Some(&(HIDDEN_PREFIX as u8)) && !is_zarr()
+}
+
 /// Whether a path below a listed folder has a hidden part.
 pub fn is_hidden(below: &str) -> bool {
-    below.split('/').any(|part| part.starts_with(HIDDEN_PREFIX))
+    below.split('/').any(|part| is_hidden_name(part.as_bytes()))
 }

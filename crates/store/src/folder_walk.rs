@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 use swathe_store_api::{
-    Entry, HIDDEN_PREFIX, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, StoreError,
+    Entry, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, StoreError, is_hidden_name,
 };
 
 /// Entries of a page.
@@ -126,7 +126,7 @@ impl<R: FolderReader> FolderWalk<R> {
         &mut self,
         FolderEntry { name, kind }: FolderEntry,
     ) -> Result<Option<ListItem>, StoreError> {
-        if name.starts_with(HIDDEN_PREFIX) && !self.options.with_hidden {
+        if is_hidden_name(name.as_bytes()) && !self.options.with_hidden {
             return Ok(None);
         }
         let path = match (self.folder.is_empty(), name.is_empty()) {

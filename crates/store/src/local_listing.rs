@@ -12,8 +12,8 @@ use swathe_store_api::StoreError;
 pub(crate) struct LocalFolders {
     pub(crate) root: PathBuf,
     pub(crate) folders: StoreFolders,
-    /// As [`swathe_store_api::ListOptions::tells_links`].
-    pub(crate) tells_links: bool,
+    /// With [`swathe_store_api::ListOptions::tells_links`], the folder that links must stay in.
+    pub(crate) inside: Option<PathBuf>,
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -103,11 +103,14 @@ impl LocalFolders {
     /// The file that a link leads to. Links to folders could form loops.
     fn behind_link(&self, path: &Path) -> Option<EntryKind> {
         match self.folders.open(path, OFlags::PATH).map(|file| fstat(&file)) {
-            Ok(Ok(stat)) => {
-                let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-                let folder_link = || EntryKind::Unlisted("a link to a folder".into());
-                is_file.then(|| object(&stat)).or_else(|| self.tells_links.then(folder_link))
-            }
+            Ok(Ok(stat)) => match (FileType::from_raw_mode(stat.st_mode), &self.inside) {
+                (FileType::RegularFile, Some(inside)) if !self.leads_into(path, inside) => {
+                    Some(EntryKind::Unlisted("a link that leads out of the folder".into()))
+                }
+                (FileType::RegularFile, _) => Some(object(&stat)),
+                (_, Some(_)) => Some(EntryKind::Unlisted("a link to a folder".into())),
+                (_, None) => None,
+            },
             Ok(Err(error)) => Some(EntryKind::Unlisted(plain(&error.into()))),
             Err(Refusal::LeadsOut) => Some(leads_out()),
             Err(Refusal::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -115,6 +118,10 @@ impl LocalFolders {
             }
             Err(Refusal::Io(error)) => Some(EntryKind::Unlisted(plain(&error))),
         }
+    }
+
+    fn leads_into(&self, path: &Path, folder: &Path) -> bool {
+        self.root.join(path).canonicalize().is_ok_and(|real| real.starts_with(folder))
     }
 
     fn error(&self, path: &Path, refusal: Refusal) -> StoreError {

@@ -102,11 +102,9 @@ impl Store for LocalStore {
         let path = std::path::absolute(&path).unwrap_or(path);
         let (root, start) = start_of(self.folder().unwrap_or_default(), &path);
         let folders = StoreFolders::new(root.clone(), self.other_roots());
-        Ok(Box::new(FolderWalk::new(
-            LocalFolders { root, folders, tells_links: options.tells_links },
-            &start,
-            options,
-        )))
+        // A folder that is not there says so when it is listed.
+        let inside = options.tells_links.then(|| path.canonicalize().unwrap_or(path));
+        Ok(Box::new(FolderWalk::new(LocalFolders { root, folders, inside }, &start, options)))
     }
 
     /// A folder that is not there yet is made with its first object: the folders above it, up to the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
 
 from swathe.stores.listing import ListedObject, UnlistedObject, matches
@@ -10,8 +11,11 @@ from swathe.stores.listing import ListedObject, UnlistedObject, matches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-METADATA = ("zarr.json", ".zgroup", ".zarray")
-"""Files that make a folder a Zarr, if its name ends in `.zarr`: else a store does not open it."""
+FOLDER = re.compile(r"\.zarr/([^/]+/)*(zarr\.json|\.zgroup|\.zarray|\d+(\.\d+)*)$", re.ASCII)
+"""End of the path of a file that makes a folder a Zarr: metadata, or a chunk.
+
+A folder with another name is not opened. Some servers list no metadata of version 2.
+"""
 
 
 def with_zarr_folders(
@@ -29,7 +33,7 @@ def with_zarr_folders(
     """
     every = [*entries]
     places = {
-        each.path.rpartition("/")[0]
+        each.path[: each.path.rindex(".zarr/") + len(".zarr")]
         for each in every
         if isinstance(each, ListedObject) and _is_of_zarr(each.path)
     }
@@ -51,8 +55,8 @@ def with_zarr_folders(
 
 
 def _is_of_zarr(path: str) -> bool:
-    """Check whether a path is that of the metadata of a Zarr."""
-    return path.endswith(tuple(f".zarr/{name}" for name in METADATA))
+    """Check whether a path is that of metadata or a chunk of a Zarr."""
+    return FOLDER.search(path) is not None
 
 
 def _outermost(path: str, places: set[str]) -> str:

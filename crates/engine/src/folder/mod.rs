@@ -1,11 +1,14 @@
 //! A folder that is one object: a store's files below a path, which a format such as Zarr spreads an
 //! array over. It is listed once, and then read as a space of bytes (`table`).
 
+mod dot_names;
+mod place;
 mod source;
 mod table;
 
 use bytes::Bytes;
-use source::{FolderSource, Place};
+use place::Place;
+use source::FolderSource;
 use std::sync::Arc;
 use swathe_store_api::{Interrupt, ListItem, ListOptions, Source, StoreError, Stores, Version};
 use table::{FolderTable, MOST_MEMBERS, MOST_TEXT_BYTES, Member};
@@ -42,6 +45,11 @@ pub(crate) fn open(name: &str, stores: &Stores) -> Result<Arc<dyn Source>, Store
     }
 }
 
+/// Whether a version is that of a folder.
+pub(crate) fn is_version(version: &Version) -> bool {
+    version.tag.starts_with(source::TAG)
+}
+
 /// A folder of a server as it was seen before, without a request. `None` if reading could not check
 /// each of its members.
 pub(crate) fn assume(
@@ -60,11 +68,11 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
     let refuse = |why: String| StoreError::Unsupported { url: place.url.clone(), why };
     let options = ListOptions { with_hidden: true, tells_links: true, ..ListOptions::default() };
     let folder = format!("{}/", place.name.trim_end_matches('/'));
-    let mut listing = stores.list(&folder, options)?;
+    let mut listing = stores.list(&folder, options).map_err(needs_listing)?;
     let (mut members, mut text_bytes, mut unknown) = (Vec::new(), 0, Vec::new());
     let mut start = String::new();
     let interrupt = Interrupt::current();
-    while let Some(page) = listing.next_page()? {
+    while let Some(page) = listing.next_page().map_err(needs_listing)? {
         if interrupt.is_set() {
             return Err(StoreError::Interrupted { url: place.url.clone() });
         }
@@ -104,6 +112,23 @@ fn list(place: &Place, stores: &Stores) -> Result<FolderTable, StoreError> {
         return Err(refuse("expected files, found an empty folder".into()));
     }
     place.ask_sizes(&start, &mut members, &unknown)?;
+    dot_names::add(place, &start, &mut members)?;
     let table = FolderTable::new(&start, members);
     table.ok_or_else(|| refuse("expected members of less than 2^62 bytes in all".into()))
+}
+
+/// The error where a server does not list a folder, with what is needed.
+fn needs_listing(error: StoreError) -> StoreError {
+    const NEED: &str = "a folder is read by its listing: expected a bucket, WebDAV, XRootD, or a \
+                        server that shows an index of its folders";
+    match error {
+        StoreError::NoIndex { url, expected, found } => {
+            let why = format!("{NEED}; found {found}, no {expected}");
+            StoreError::Unsupported { url, why }
+        }
+        StoreError::Forbidden { url, why } => {
+            StoreError::Forbidden { url, why: format!("{why}; {NEED}") }
+        }
+        error => error,
+    }
 }

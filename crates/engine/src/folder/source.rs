@@ -1,121 +1,24 @@
 //! A folder as a source of bytes.
 
-use super::table::{FolderTable, Member};
+use super::place::Place;
+use super::table::FolderTable;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::vec::IntoIter;
 use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
-    Interrupt, ObjectName, Pieces, RequestTiming, Source, Store, StoreError, Stores, Traffic,
-    Version, measure_reads,
+    Interrupt, ObjectName, Pieces, RequestTiming, Source, StoreError, Traffic, Version,
+    measure_reads,
 };
 use swathe_trace::Scope;
 
-/// Sizes that are asked for at the same time.
-const ASKERS: usize = 16;
+/// What the tags of folders begin with.
+pub(super) const TAG: &str = "folder:";
 /// A file that was changed so recently may change again and keep its date.
 const RECENT: Duration = Duration::from_secs(2);
-
-/// Where a folder is.
-#[derive(Clone)]
-pub(super) struct Place {
-    /// As it was opened.
-    pub(super) name: String,
-    /// As users may see it.
-    pub(super) url: String,
-    pub(super) store: Arc<dyn Store>,
-    key: String,
-    /// Name of its store, if it was opened by that.
-    store_name: Option<String>,
-    /// Folders that its path in the store names.
-    depth: usize,
-}
-
-impl Place {
-    pub(super) fn new(name: &str, stores: &Stores) -> Place {
-        let name = name.trim_end_matches('/');
-        let (store, url) = stores.locate(name);
-        let store_name = stores.is_named(name).then(|| store.settings().name.clone());
-        let root = store.settings().root.clone();
-        let depth = match stores.file_of(name) {
-            Some(path) => {
-                let path = std::path::absolute(&path).unwrap_or(path);
-                let root = root.strip_prefix("file://").unwrap_or_default();
-                let root = if root.is_empty() { "/" } else { root };
-                path.strip_prefix(root).unwrap_or(&path).components().count()
-            }
-            None => {
-                let below = url.strip_prefix(&root).unwrap_or_default();
-                below.split('/').filter(|part| !part.is_empty()).count()
-            }
-        };
-        let (key, url) = (store.object_key(&url), store.display_url(&url));
-        Place { name: name.to_string(), url, store, key, store_name, depth }
-    }
-
-    /// The path of the folder in its store, and that of a member in the folder.
-    pub(super) fn split<'a>(&self, path: &'a str) -> Option<(&'a str, &'a str)> {
-        match self.depth.checked_sub(1) {
-            None => Some(("", path)),
-            Some(last) => {
-                let (at, _) = path.match_indices('/').nth(last)?;
-                Some((&path[..at], &path[at + 1..]))
-            }
-        }
-    }
-
-    /// The URL of a member, and its name in the store.
-    fn locate(&self, start: &str, member: &str) -> (String, Option<String>) {
-        let path = if start.is_empty() { member.to_string() } else { format!("{start}/{member}") };
-        let qualified_name = self.store_name.as_ref().map(|name| format!("{name}:{path}"));
-        (self.store.url_of(&path), qualified_name)
-    }
-
-    fn open(&self, start: &str, member: &str) -> Result<Arc<dyn Source>, StoreError> {
-        let (url, qualified_name) = self.locate(start, member);
-        self.store.open(ObjectName { url: &url, qualified_name: qualified_name.as_deref() })
-    }
-
-    /// Ask for the sizes of members that a listing did not tell.
-    pub(super) fn ask_sizes(
-        &self,
-        start: &str,
-        members: &mut [Member],
-        unknown: &[usize],
-    ) -> Result<(), StoreError> {
-        let (next, interrupt) = (AtomicUsize::new(0), Interrupt::current());
-        let answers = Mutex::new(Vec::new());
-        let names: Vec<String> = unknown.iter().map(|&at| members[at].name.clone()).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..ASKERS.min(names.len()) {
-                scope.spawn(|| {
-                    interrupt.enter();
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(name) = names.get(at) else { break };
-                        let answer = self.open(start, name).map(|source| source.version().clone());
-                        let is_error = answer.is_err();
-                        lock(&answers).push((at, answer));
-                        if is_error {
-                            next.store(names.len(), Ordering::Relaxed);
-                        }
-                    }
-                });
-            }
-        });
-        for (at, answer) in answers.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            let Version { size, tag } = answer?;
-            let stamp = if tag.starts_with("unversioned") { String::new() } else { tag };
-            let member = &mut members[unknown[at]];
-            (member.size, member.stamp) = (size, stamp);
-        }
-        Ok(())
-    }
-}
 
 /// A folder, at the state its listing had.
 pub(super) struct FolderSource(Arc<Folder>);
@@ -135,8 +38,7 @@ struct Folder {
 
 impl FolderSource {
     pub(super) fn new(place: Place, table: FolderTable) -> FolderSource {
-        let version =
-            Version { size: table.stored_bytes, tag: format!("folder:{}", table.digest()) };
+        let version = Version { size: table.stored_bytes, tag: format!("{TAG}{}", table.digest()) };
         let is_tagged = (0..table.count()).all(|number| table.stamp(number).starts_with('"'));
         // A request is for one member.
         let costs =

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
+ALL_METADATA = ".zmetadata"
+"""All metadata of version 2. Where a server lists no names with a dot, they are the only ones."""
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 """Attribute of version 2 that names the axes."""
 MOST_NODES = 100_000
@@ -72,13 +74,13 @@ def describe(file: BinaryIO) -> bytes:
     """
     with typed_errors("zarr"):
         members = members_of(file)
-        if not any(name in members for name in METADATA):
+        if not any(name in members for name in (*METADATA, ALL_METADATA)):
             raise FormatError(
                 f"expected {', '.join(METADATA)} at the root, found {members.names[:5]}"
             )
         writer = IndexWriter("zarr", "swathe")
         catalog = _Catalog(members)
-        for path in _nodes(members):
+        for path in catalog.paths():
             try:
                 node = catalog.node(path)
             except FormatError as error:
@@ -111,8 +113,21 @@ class _Catalog:
             inner = self._root.get("consolidated_metadata")
             if isinstance(inner, dict):
                 self._all = _object(inner, "metadata")
-        elif ".zmetadata" in members:
-            self._all_2 = _object(members.json(".zmetadata"), "metadata")
+        elif ALL_METADATA in members:
+            self._all_2 = _object(members.json(ALL_METADATA), "metadata")
+
+    def paths(self) -> list[str]:
+        """Return the paths of all arrays and groups, in ascending order; the root is empty."""
+        from_names, from_document = (
+            {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in METADATA}
+            for names in (self._members.names, self._all_2)
+        )
+        paths = from_names or from_document
+        if len(paths) > MOST_NODES:
+            raise FormatError(
+                f"expected at most {MOST_NODES} arrays and groups, found {len(paths)}"
+            )
+        return sorted(paths)
 
     def node(self, path: str) -> dict[str, Any]:
         """Return the metadata of a node, with `attributes`; those of an array have a `shape`."""
@@ -131,7 +146,7 @@ class _Catalog:
                 raise FormatError("expected the shape of an array, found none")
             return node
         attributes = self._document(f"{prefix}.zattrs")
-        if f"{prefix}.zarray" not in self._members:
+        if f"{prefix}.zarray" not in self._members and f"{prefix}.zarray" not in self._all_2:
             return {"attributes": attributes}
         node = {"shape": None, **self._document(f"{prefix}.zarray"), "attributes": attributes}
         if node.get("zarr_format") != 2:
@@ -143,16 +158,6 @@ class _Catalog:
         if isinstance(value, dict):
             return value
         return self._members.json(name) if name in self._members else {}
-
-
-def _nodes(members: Members) -> list[str]:
-    """Return the paths of all arrays and groups, in ascending order; the root is empty."""
-    paths = {
-        name.rpartition("/")[0] for name in members.names if name.rpartition("/")[2] in METADATA
-    }
-    if len(paths) > MOST_NODES:
-        raise FormatError(f"expected at most {MOST_NODES} arrays and groups, found {len(paths)}")
-    return sorted(paths)
 
 
 def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str, Any]) -> None:

@@ -141,7 +141,7 @@ def degrees_transformer(array: Array) -> Any:
     if importlib.util.find_spec("pyproj") is None:
         raise OptionError(
             f"{what}: expected latitude and longitude, found projection {code}: for bounds of "
-            "images in a projection install pyproj"
+            "images in a projection: pip install 'swathe[geotiff]'"
         )
     if code == USER_CODE:
         raise RegionError(f"{what}: expected a projection with an EPSG code, found one without")
