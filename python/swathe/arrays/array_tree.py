@@ -133,10 +133,10 @@ class ArrayTree:
         Those are arrays named as one of its axes, and those that its attribute `coordinates`
         names, in its group or the nearest group around it.
         """
-        known = self._coordinates.get(array.path)
-        if known is None:
-            known = self._coordinates[array.path] = self._find_coordinates(array)
-        return known
+        coordinates = self._coordinates.get(array.path)
+        if coordinates is None:
+            coordinates = self._coordinates[array.path] = self._find_coordinates(array)
+        return coordinates
 
     def _find_coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         texts = array.attributes.get("coordinates", "")

@@ -180,8 +180,8 @@ class TiePoints:
         return variables
 
 
-_FOUND: WeakKeyDictionary[ArrayTree, dict[str, list[tuple[str, str, tuple[TieAxis, ...]]]]]
-_FOUND = WeakKeyDictionary()
+_TIE_POINTS: WeakKeyDictionary[ArrayTree, dict[str, list[tuple[str, str, tuple[TieAxis, ...]]]]]
+_TIE_POINTS = WeakKeyDictionary()
 """Latitude, longitude and axes of the tie points by the path of an array, of each open file."""
 
 
@@ -192,11 +192,11 @@ def tie_points(array: Array) -> list[TiePoints]:
     without any, latitudes and longitudes of 1/5 or 1/10 of the length along two axes are those
     of blocks of 5 or 10 elements, at their centres. An array with a latitude of its own has none.
     """
-    by_path = _FOUND.setdefault(array.tree, {})
+    by_path = _TIE_POINTS.setdefault(array.tree, {})
     paths = by_path.get(array.path)
     if paths is None:
-        found = _find_tie_points(array)
-        paths = [(each.latitude.path, each.longitude.path, each.axes) for each in found]
+        ties = _find_tie_points(array)
+        paths = [(each.latitude.path, each.longitude.path, each.axes) for each in ties]
         by_path[array.path] = paths
     return [TiePoints(array.other(lat), array.other(lon), axes) for lat, lon, axes in paths]
 

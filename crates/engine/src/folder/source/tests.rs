@@ -1,7 +1,8 @@
 //! Tests of folders as sources.
 
 use super::*;
-use swathe_store_api::{MemoryStore, StoreSettings};
+use crate::folder::table::Member;
+use swathe_store_api::{MemoryStore, Store, StoreSettings, Stores};
 
 fn nowhere(settings: StoreSettings) -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(&settings.name))
