@@ -312,3 +312,37 @@ def test_region_of_a_view_needs_no_list_of_its_elements(tmp_path: Path) -> None:
     assert view.problem is not None
     assert np.array_equal(view[2:5, 1:3], values[2:5, 2:6:2])
     assert np.array_equal(view[...], values[:, ::2])
+
+
+@pytest.mark.parametrize("name", ["/s/geo/lat", "geo/lat", "../s/geo/lat"])
+@pytest.mark.parametrize("suffix", ["nc", "h5", "zarr"])
+def test_coordinates_by_path_have_names_in_the_cut(tmp_path: Path, name: str, suffix: str) -> None:
+    source, path = tmp_path / "a.h5", tmp_path / f"cut.{suffix}"
+    values = np.arange(600, dtype="f4").reshape(20, 30)
+    with h5py.File(source, "w") as file:
+        for each, other in (("/s/lst", values), ("/s/geo/lat", values / 10), ("/s/crs", 0)):
+            file[each] = other
+        file["/s/lst"].attrs.update(coordinates=name, grid_mapping=f"/s/crs: {name}")
+        for at, axis in enumerate(("y", "x")):
+            file[f"/s/{axis}"] = np.arange(values.shape[at])
+            file[f"/s/{axis}"].make_scale(axis)
+            for each in ("/s/lst", "/s/geo/lat"):
+                file[each].dims[at].attach_scale(file[f"/s/{axis}"])
+    part = cut(source, array="/s/lst", box=(3, 4, 6, 5))
+    assert set(part.coords) == {"y", "x", name}
+    assert part.to_xarray().lat.dims == ("y", "x") and "lat" in part.to_xarray().coords
+    part.write(path)
+    one: Any = swathe.open(path)
+    assert set(one) == {"/lst", "/lat", "/crs", "/y", "/x"}
+    assert np.array_equal(one["/lat"].data, values[4:9, 3:9] / 10)
+    assert (one["/lst"].attrs["coordinates"], one["/lst"].attrs["grid_mapping"]) == (
+        "lat",
+        "crs: lat",
+    )
+
+
+def test_names_of_coordinates_by_path_stay_apart(packed: Path) -> None:
+    part = cut(packed, array="t2", box=(3, 4, 6, 5), index={"time": 0})
+    other = part.coords["lat"]
+    part.coords |= {"/a/lat": other, "../b/lat": other}
+    assert {"lat", "a_lat", "b_lat"} <= part.variables.keys()

@@ -149,8 +149,13 @@ class ArrayTree:
         return coordinates
 
     def near(self, path: str, name: str) -> ArrayDescription | None:
-        """Return the array of a name in the group of another one, or in the nearest around it."""
+        """Return the array of a name in the group of another one, or in the nearest around it.
+
+        A name may be a path, also one such as `../lat` (CF 2.7).
+        """
         group = posixpath.dirname(path)
+        if "./" in name:
+            return self.arrays.get(posixpath.normpath(posixpath.join(group, name)))
         while True:
             other = self.arrays.get(posixpath.join(group, name))
             if other is not None or group in ("/", ""):

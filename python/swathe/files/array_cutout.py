@@ -188,16 +188,22 @@ class ArrayCutout:
         """Return the coordinates, the other variables and the array itself, by name.
 
         The attribute `coordinates` of the array names those that no axis has the name of, such as
-        the time of a plane (CF 5).
+        the time of a plane (CF 5). What a file names by a path (CF 2.7) has its last part for
+        a name here, in attributes too, as all lie in one group.
         """
-        rest = [name for name in self.coords if name not in self.dims]
-        text = self.attrs.get("coordinates")
+        names = _last_parts([*self.coords, *self.others], self.name)
+        coords, others, main = self.coords, self.others, self.main
+        if names:
+            coords = {names.get(name, name): _rename(each, names) for name, each in coords.items()}
+            others = {names.get(name, name): _rename(each, names) for name, each in others.items()}
+            main = _rename(main, names)
+        rest = [name for name in coords if name not in self.dims]
+        text = main.attrs.get("coordinates")
         before = text.split() if isinstance(text, str) else []
-        names = list(dict.fromkeys([*before, *rest]))
-        if names == before:
-            return {**self.coords, **self.others, self.name: self.main}
-        main = replace(self.main, attrs={**self.attrs, "coordinates": " ".join(names)})
-        return {**self.coords, **self.others, self.name: main}
+        all_names = list(dict.fromkeys([*before, *rest]))
+        if all_names != before:
+            main = replace(main, attrs={**main.attrs, "coordinates": " ".join(all_names)})
+        return {**coords, **others, self.name: main}
 
     def history(self) -> str:
         """Return a line for the attribute `history`: time, version, file and region."""
@@ -229,7 +235,9 @@ class ArrayCutout:
             for name, each in self.variables.items()
         }
         whole = xarray.Dataset(variables, attrs=self.attrs_with_history())
-        return whole.set_coords([name for name in self.coords if name in whole])
+        names = _last_parts([*self.coords, *self.others], self.name)
+        coords = [names.get(name, name) for name in self.coords]
+        return whole.set_coords([name for name in coords if name in whole])
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the cut, with what belongs to it, in the format that the suffix names.
@@ -341,6 +349,31 @@ def cut_region(
         region,
         plane_axes(array) if array.ndim > 1 else None,
     )
+
+
+def _last_parts(names: list[str], main_name: str) -> dict[str, str]:
+    """Return a name without slashes for each that has some, unlike all others."""
+    all_names = {main_name, *names}
+    parts: dict[str, str] = {}
+    for name in names:
+        if "/" in name:
+            short = name.rsplit("/", 1)[-1]
+            parts[name] = name.strip("./").replace("/", "_") if short in all_names else short
+            all_names.add(parts[name])
+    return parts
+
+
+def _rename(variable: Variable, names: dict[str, str]) -> Variable:
+    """Return a variable whose attributes have the new names of others."""
+    attrs = dict(variable.attrs)
+    for attribute in ("coordinates", *NAMING):
+        text = attrs.get(attribute)
+        if isinstance(text, str):
+            words = ((word.rstrip(":"), word.endswith(":")) for word in text.split())
+            attrs[attribute] = " ".join(
+                names.get(name, name) + ":" * is_key for name, is_key in words
+            )
+    return replace(variable, attrs=attrs)
 
 
 def quality_planes(file: ArrayFile, array: Array) -> list[str]:
