@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,13 @@ from swathe.core.errors import ChangedError, OptionError
 from swathe.files.array_outputs.hdf5 import INTERNAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from swathe.files.array_file import ArrayFile
     from swathe.files.variable import VariableSet
 
-
+OWN_KEYS = {"asdf_library", "history", "attributes", "dims"}
+"""Keys of the root that each file of a cut has anew."""
 MOST_IN_TEXT = 1000
 """Attributes of more numbers are blocks: a text of them takes a minute for each million."""
 
@@ -21,8 +24,11 @@ MOST_IN_TEXT = 1000
 def asdf_bytes(cutout: VariableSet) -> bytes:
     """Return an ASDF file: the array at its path, others beside it, attributes in `attributes`.
 
+    Of a source that is ASDF the texts, numbers and lists of the tree come too, without their tags;
+    other arrays do not.
+
     Raises:
-        ChangedError: If the source has a GWCS and is another version by now.
+        ChangedError: If the source is ASDF and another version by now.
         OptionError: If asdf is not installed.
     """
     try:
@@ -39,9 +45,13 @@ def asdf_bytes(cutout: VariableSet) -> bytes:
         attributes[name], dims[name] = _plain(variable.attrs), list(variable.dims)
     tree["attributes"] = {"file": _plain(cutout.global_attrs, without="gwcs"), **attributes}
     tree["dims"] = dims
-    if (system := _system_of(cutout)) is not None:
-        path, node = system
-        _put(tree, path.split("/")[1:], node)
+    if cutout.format == "asdf":
+        with _source_of(cutout) as source:
+            _add_rest(tree, source.groups)
+            system = _system_of(cutout, source)
+        if system is not None:
+            path, node = system
+            _put(tree, path.split("/")[1:], node)
     file = asdf.AsdfFile(tree)
     file.add_history_entry(cutout.history())
     content = BytesIO()
@@ -77,7 +87,52 @@ def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
     return plain
 
 
-def _system_of(cutout: VariableSet) -> tuple[str, Any] | None:
+@contextmanager
+def _source_of(cutout: VariableSet) -> Iterator[ArrayFile]:
+    """Open the file of a cut, at its version."""
+    from swathe.files.array_file import ArrayFile
+    from swathe.files.file import open_any
+
+    with open_any(cutout.url) as file:
+        if not isinstance(file, ArrayFile) or file.version != cutout.version:
+            raise ChangedError(
+                f"{cutout.url}: expected version {cutout.version}, found {file.version}: the rest "
+                "of its tree cannot be written; cut again"
+            )
+        yield file
+
+
+def _add_rest(tree: dict[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add the attributes of groups to a tree, at their paths; lists are lists again."""
+    rest: dict[str, Any] = {}
+    for path, attrs in groups.items():
+        keys = path.strip("/").split("/") if path != "/" else []
+        for name, value in _plain(attrs, without="" if keys else "gwcs").items():
+            if (keys or [name])[0] not in OWN_KEYS:
+                _put(rest, [*keys, name], value)
+    _merge(tree, _with_lists(rest))
+
+
+def _with_lists(node: Any) -> Any:
+    """Return a node whose mappings with the keys 0, 1, 2, ... are lists."""
+    if not isinstance(node, dict):
+        return node
+    members = {key: _with_lists(value) for key, value in node.items()}
+    if list(members) == [str(number) for number in range(len(members))] and members:
+        return list(members.values())
+    return members
+
+
+def _merge(tree: dict[str, Any], rest: Mapping[str, Any]) -> None:
+    """Add what a tree has not, and keep what it has."""
+    for key, value in rest.items():
+        if key not in tree:
+            tree[key] = value
+        elif isinstance(tree[key], dict) and isinstance(value, dict):
+            _merge(tree[key], value)
+
+
+def _system_of(cutout: VariableSet, source: ArrayFile) -> tuple[str, Any] | None:
     """Return path and plain node of the GWCS of the part; `None` if its array has none.
 
     The node is written as it is: no tag of it is resolved here.
@@ -85,24 +140,16 @@ def _system_of(cutout: VariableSet) -> tuple[str, Any] | None:
     import asdf
 
     from swathe.arrays.indexing import run_gwcs
-    from swathe.files.array_file import ArrayFile
-    from swathe.files.file import open_any
     from swathe.files.places.sky import gwcs_path
 
     box = cutout.box
-    if cutout.format != "asdf" or box is None or cutout.shape[-2:] != (box[3], box[2]):
+    if box is None or cutout.shape[-2:] != (box[3], box[2]):
         return None
-    with open_any(cutout.url) as file:
-        if not isinstance(file, ArrayFile) or file.version != cutout.version:
-            raise ChangedError(
-                f"{cutout.url}: expected version {cutout.version}, found {file.version}: its GWCS "
-                "cannot be written; cut again"
-            )
-        array = file[cutout.path]
-        path = gwcs_path(array)
-        if path is None:
-            return None
-        what = f"{array.url}, array {array.path}"
-        content = run_gwcs("shift", {"path": path, "start": list(box[:2])}, array.reads, what)
+    array = source[cutout.path]
+    path = gwcs_path(array)
+    if path is None:
+        return None
+    what = f"{array.url}, array {array.path}"
+    content = run_gwcs("shift", {"path": path, "start": list(box[:2])}, array.reads, what)
     with asdf.open(BytesIO(content), _force_raw_types=True) as part:
         return path, part.tree["wcs"]
