@@ -33,8 +33,9 @@ test: $(VENV)/built
 	cargo test --release --workspace --quiet --no-run
 	$(MAKE) --no-print-directory --jobs 2 test-rust test-python
 
+# Without the flags of make: rustdoc would warn that it cannot join its job server.
 test-rust:
-	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
+	MAKEFLAGS= RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
 
 test-python: $(VENV)/built
 	$(PYTEST) -m "not more and not long" $(QUICK) $(ARGS)
