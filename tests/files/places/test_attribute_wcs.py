@@ -239,7 +239,7 @@ def test_a_wcs_whose_axis_goes_is_left_out(sources: dict[str, Path], tmp_path: P
     ("change", "fault"),
     [
         ({"CRPIX1": np.nan}, "CRPIX1: expected a finite number"),
-        ({"CRPIX2": "28.5"}, "CRPIX2: expected a finite number"),
+        ({"CRPIX2": "28.5"}, "CRPIX2: expected a finite number, found '28.5'"),
         ({"CRPIX2": [1.0, 2.0]}, "CRPIX2: expected a finite number"),
         ({"CTYPE2": 3}, "CTYPE2: expected a text"),
         ({"CTYPE2": "DEC\n"}, "CTYPE2: expected a text"),

@@ -136,16 +136,17 @@ def _value(name: str, value: Any, what: str) -> str | int | float:
     """Return the checked value of a keyword."""
     import numpy as np
 
+    array = np.asarray(value)
+    fault = f"found {array.tolist()!r:.60}"
     if WORDS.fullmatch(name):
         if isinstance(value, str) and len(value) <= MOST_WORD and WORD.fullmatch(value):
             return value.strip()
-        raise RegionError(f"{what}: {name}: expected a text of ASCII, found {value!r:.60}")
-    array = np.asarray(value)
+        raise RegionError(f"{what}: {name}: expected a text of ASCII, {fault}")
     if array.ndim or array.dtype.kind not in "iuf" or not math.isfinite(value):
-        raise RegionError(f"{what}: {name}: expected a finite number, found {value!r:.60}")
+        raise RegionError(f"{what}: {name}: expected a finite number, {fault}")
     for pattern, most in LIMITS:
         if pattern.fullmatch(name) and not (0 <= value <= most and value == int(value)):
-            raise RegionError(f"{what}: {name}: expected 0 to {most}, found {value!r:.60}")
+            raise RegionError(f"{what}: {name}: expected 0 to {most}, {fault}")
     number: int | float = array.item()
     return number
 
