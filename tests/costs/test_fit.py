@@ -108,6 +108,7 @@ def test_parameters_are_found_through_noise_and_outliers() -> None:
     assert np.quantile(np.abs(np.log(others)), 0.9) < 0.25
 
 
+@pytest.mark.more
 def test_unseen_reads_are_predicted() -> None:
     """Within 10 % in the median over reads, for nine stores of ten."""
     off = []

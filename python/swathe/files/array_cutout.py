@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.dicom import attributes_of_part
 from swathe.files.places.tie_points import tie_points
 from swathe.files.variable import Variable, number_of, physical_values
@@ -332,10 +333,14 @@ def cut_region(
                 others[name] = variable
     if len(ties := tie_points(array)) == 1:
         coords |= ties[0].variables(spans, region.single, names)
-    attrs: dict[str, Any] = {}
-    parts = array.path.split("/")[:-1]
-    for count in range(1, len(parts) + 1):
-        attrs |= file.groups.get("/".join(parts[:count]) or "/", {})
+    for name in mapping_names(main.attrs):
+        for variables in (coords, others):
+            if name in variables and has_wcs(variables[name].attrs):
+                part = move_wcs(variables[name].attrs, names, region)
+                variables[name] = replace(variables[name], attrs=part)
+    attrs = _group_attrs(file, array.path)
+    if has_wcs(attrs):
+        attrs = move_wcs(attrs, names, region)
     return ArrayCutout(
         main,
         coords,
@@ -374,6 +379,20 @@ def _rename(variable: Variable, names: dict[str, str]) -> Variable:
                 names.get(name, name) + ":" * is_key for name, is_key in words
             )
     return replace(variable, attrs=attrs)
+
+
+def _group_attrs(file: ArrayFile, path: str) -> dict[str, Any]:
+    """Return the attributes of the groups around an array; the nearest group comes first.
+
+    A WCS is that of one group.
+    """
+    groups = file.groups
+    attrs: dict[str, Any] = {}
+    parts = path.split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        inner = groups.get("/".join(parts[:count]) or "/", {})
+        attrs = (without_wcs(attrs) if has_wcs(inner) else attrs) | inner
+    return attrs
 
 
 def quality_planes(file: ArrayFile, array: Array) -> list[str]:
@@ -422,7 +441,9 @@ def _cut(
 def _variable(
     elements: NDArray[Any], attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion
 ) -> Variable:
-    """Return the elements of a region without its single axes."""
+    """Return the elements of a region without its single axes, and its WCS."""
+    if has_wcs(attrs):
+        attrs = move_wcs(attrs, names, region)
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
     return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)

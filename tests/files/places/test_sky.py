@@ -89,7 +89,7 @@ def test_a_position_behind_the_array_is_refused(image: Path, system: Any) -> Non
 
 def test_arrays_without_a_system_are_refused(tmp_path: Path) -> None:
     asdf.AsdfFile({"data": VALUES}).write_to(tmp_path / "a.asdf")
-    with pytest.raises(RegionError, match="expected a GWCS for sky, found none"):
+    with pytest.raises(RegionError, match="expected a WCS for sky, found no GWCS"):
         cut(tmp_path / "a.asdf", sky=(1, 2), size="9 pix")
     cut(tmp_path / "a.asdf", box=(1, 2, 3, 4)).write(tmp_path / "cut.asdf")
     with asdf.open(tmp_path / "cut.asdf") as file:

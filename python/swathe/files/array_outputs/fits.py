@@ -7,12 +7,20 @@ References:
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
 from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.array_outputs.hdf5 import INTERNAL
+from swathe.files.places.attribute_wcs import (
+    Cards,
+    cards_of,
+    has_wcs,
+    mapping_names,
+    without_wcs,
+)
 from swathe.files.variable import SCALING, Variable, number_of, physical_values
 
 if TYPE_CHECKING:
@@ -46,6 +54,7 @@ def fits_bytes(cutout: VariableSet) -> bytes:
     """
     from astropy.io import fits
 
+    wcs, global_attrs = _wcs(cutout), cutout.global_attrs
     primary = fits.PrimaryHDU()
     hdus = fits.HDUList([primary])
     for name, variable in cutout.variables.items():
@@ -53,16 +62,32 @@ def fits_bytes(cutout: VariableSet) -> bytes:
         if not is_main and (variable.data.dtype.kind not in "biuf" or not variable.data.ndim):
             continue
         hdu = primary if is_main else fits.ImageHDU()
+        if is_main and wcs is not None:
+            variable = replace(variable, attrs=without_wcs(variable.attrs))
+            global_attrs = without_wcs(global_attrs)
         _fill(hdu, f"{cutout.url}, array {name}", name, variable)
         if is_main:
-            _add_axes(hdu.header, variable, cutout.variables)
-            _add_attributes(hdu.header, cutout.global_attrs)
+            if wcs is None:
+                _add_axes(hdu.header, variable, cutout.variables)
+            else:
+                hdu.header.update(wcs)
+            _add_attributes(hdu.header, global_attrs)
             hdu.header.add_history(cutout.history().encode("ascii", "replace").decode())
         else:
             hdus.append(hdu)
     content = BytesIO()
     hdus.writeto(content, output_verify="exception")
     return content.getvalue()
+
+
+def _wcs(cutout: VariableSet) -> Cards | None:
+    """Return the WCS of the nearest attributes that have one, which already is that of the cut."""
+    variables = cutout.variables
+    names = [name for name in mapping_names(cutout.attrs) if name in variables]
+    for attrs in (cutout.attrs, *(variables[name].attrs for name in names), cutout.global_attrs):
+        if has_wcs(attrs):
+            return cards_of(attrs, f"{cutout.url}, array {cutout.path}")
+    return None
 
 
 def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:

@@ -1,4 +1,4 @@
-"""Boxes of arrays around positions on the sky, by the GWCS of ASDF."""
+"""Boxes of arrays around positions on the sky, by the GWCS of ASDF or a WCS in attributes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from swathe.arrays.indexing import run_gwcs
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyScales
 from swathe.files.array_region import plane_axes
+from swathe.files.places.attribute_wcs import sky_mapping, wcs_cards
 
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
@@ -21,24 +22,29 @@ if TYPE_CHECKING:
 def sky_box(array: Array, place: SkyCoord, size: Size) -> Box:
     """Return the box `(x0, y0, width, height)` around a position on the sky.
 
-    The file is read by asdf and gwcs in a confined process. Angles become pixels by the scale at
-    the position.
+    A GWCS is read by asdf and gwcs in a confined process; its angles become pixels by the scale at
+    the position. Without one, attributes give the WCS.
 
     Raises:
         FormatError: If the file is damaged.
         LimitError: If it needs too much memory or time.
         NoOverlapError: If the position has no pixel.
-        RegionError: If the array has no GWCS of the sky, or several.
+        RegionError: If the array has no WCS of the sky, an invalid one, or several GWCS.
         SettingsError: If asdf or gwcs is not installed.
     """
     what = f"{array.url}, array {array.path}"
-    plane_axes(array)
+    plane = plane_axes(array)
     path = gwcs_path(array)
     if path is None:
-        raise RegionError(
-            f"{what}: expected a GWCS for sky, found none; bounds= is for longitude and latitude "
-            "on the Earth"
-        )
+        cards = wcs_cards(array)
+        if cards is None:
+            raise RegionError(
+                f"{what}: expected a WCS for sky, found no GWCS and no CTYPE1 in attributes; "
+                "bounds= is for longitude and latitude on the Earth"
+            )
+        if plane != (array.ndim - 2, array.ndim - 1):
+            raise RegionError(f"{what}: expected y and x as the last axes, found {array.dims}")
+        return sky_mapping(cards, what).box(place.ravel()[:1], size)
     position = place.icrs.ravel()[0]
     at = {"longitude": float(position.ra.deg), "latitude": float(position.dec.deg)}
     pixel = json.loads(run_gwcs("locate", {"path": path, **at}, array.reads, what))
