@@ -261,7 +261,8 @@ def test_bad_keywords_are_refused(change: dict[str, Any], fault: str, tmp_path: 
 
 def test_a_bad_wcs_is_no_wcs_of_a_cut(tmp_path: Path) -> None:
     source = write_hdf5(tmp_path / "bad.h5", **{**CARDS, "CRPIX2": "28.5", "OBJECT": "M 31"})
-    cutout = cut(source, array="image", box=BOX)
+    with pytest.warns(UserWarning, match="the cut has no WCS.*CRPIX2"):
+        cutout = cut(source, array="image", box=BOX)
     np.testing.assert_array_equal(cutout.data, VALUES[20:29, 30:42])
     assert cutout.attrs == {"OBJECT": "M 31"}
 
@@ -282,7 +283,11 @@ def test_a_text_that_is_no_header_is_refused(text: str, fault: str, tmp_path: Pa
     source = write_hdf5(tmp_path / "bad.h5", header=text)
     with pytest.raises(RegionError, match=fault):
         cut(source, array="image", sky=(150.1, 2.2), size="9 pix")
-    np.testing.assert_array_equal(cut(source, array="image", box=BOX).data, VALUES[20:29, 30:42])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        cutout = cut(source, array="image", box=BOX)
+    np.testing.assert_array_equal(cutout.data, VALUES[20:29, 30:42])
+    assert [str(each.message)[:18] for each in found] == ["the cut has no WCS"] * ("CTYPE1" in text)
 
 
 def test_a_box_is_of_the_last_axes(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import posixpath
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import RegionError
@@ -193,7 +194,8 @@ def _header_values(text: str, what: str) -> dict[str, Any]:
 def move_wcs(attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion) -> dict[str, Any]:
     """Return attributes whose WCS is that of a region of their array.
 
-    A WCS that is invalid, or has an axis that the cut drops before one that it keeps, is left out.
+    A WCS that is invalid, as a warning says, or has an axis that the cut drops before one that it
+    keeps, is left out.
 
     Args:
         attrs: attributes for which `has_wcs` holds; they stay as they are.
@@ -206,7 +208,8 @@ def move_wcs(attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion)
         return without_wcs(attrs)
     try:
         cards = cards_of(attrs, "")
-    except RegionError:
+    except RegionError as error:
+        warnings.warn(f"the cut has no WCS, as that of its source is invalid{error}", stacklevel=2)
         return without_wcs(attrs)
     shifts = {
         name: region.start[axes - int(match[1])]
