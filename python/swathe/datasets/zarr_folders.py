@@ -11,8 +11,8 @@ from swathe.stores.listing import ListedObject, UnlistedObject, matches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FOLDER = re.compile(r"\.zarr/([^/]+/)*(zarr\.json|\.zgroup|\.zarray|\d+(\.\d+)*)$", re.ASCII)
-"""End of the path of a file that makes a folder a Zarr: metadata, or a chunk.
+MEMBER = re.compile(r"zarr\.json|\.zgroup|\.zarray|\d+(\.\d+)*", re.ASCII)
+"""Name of a file that makes a folder `.zarr` a Zarr: metadata, or a chunk.
 
 A folder with another name is not opened. Some servers list no metadata of version 2.
 """
@@ -56,7 +56,8 @@ def with_zarr_folders(
 
 def _is_of_zarr(path: str) -> bool:
     """Check whether a path is that of metadata or a chunk of a Zarr."""
-    return FOLDER.search(path) is not None
+    folder, _, name = path.rpartition("/")
+    return ".zarr/" in f"{folder}/" and MEMBER.fullmatch(name) is not None
 
 
 def _outermost(path: str, places: set[str]) -> str:
