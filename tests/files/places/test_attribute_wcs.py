@@ -53,6 +53,7 @@ SOURCES = (
     "group.h5",
     "mapping.nc",
     "coordinate.nc",
+    "path.h5",
     "group.zarr",
 )
 BOX = (30, 20, 12, 9)
@@ -100,6 +101,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         group["image"] = VALUES
     write_netcdf(folder / "mapping.nc")
     write_netcdf(folder / "coordinate.nc", "crs")
+    with h5py.File(write_hdf5(folder / "path.h5", grid_mapping="/place/crs"), "a") as file:
+        file["/place/crs"] = 0
+        file["/place/crs"].attrs.update(CARDS)
     root = zarr.open_group(folder / "group.zarr", mode="w")
     root.attrs.update({name: np.asarray(each).item() for name, each in CARDS.items()})
     root.create_array("image", data=VALUES, chunks=(16, 16))

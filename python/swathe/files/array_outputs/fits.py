@@ -83,8 +83,9 @@ def fits_bytes(cutout: VariableSet) -> bytes:
 def _wcs(cutout: VariableSet) -> Cards | None:
     """Return the WCS of the nearest attributes that have one, which already is that of the cut."""
     variables = cutout.variables
-    names = [name for name in mapping_names(cutout.attrs) if name in variables]
-    for attrs in (cutout.attrs, *(variables[name].attrs for name in names), cutout.global_attrs):
+    main = variables[cutout.name].attrs
+    names = [name for name in mapping_names(main) if name in variables]
+    for attrs in (main, *(variables[name].attrs for name in names), cutout.global_attrs):
         if has_wcs(attrs):
             return cards_of(attrs, f"{cutout.url}, array {cutout.path}")
     return None
