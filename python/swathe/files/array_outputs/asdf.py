@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import ChangedError, OptionError
+from swathe.core.errors import OptionError
 from swathe.files.array_outputs.hdf5 import INTERNAL
+from swathe.files.array_outputs.source import open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from swathe.files.array_file import ArrayFile
     from swathe.files.variable import VariableSet
@@ -46,7 +46,7 @@ def asdf_bytes(cutout: VariableSet) -> bytes:
     tree["attributes"] = {"file": _plain(cutout.global_attrs, without="gwcs"), **attributes}
     tree["dims"] = dims
     if cutout.format == "asdf":
-        with _source_of(cutout) as source:
+        with open_source(cutout, "the rest of its tree") as source:
             _add_rest(tree, source.groups)
             system = _system_of(cutout, source)
         if system is not None:
@@ -85,21 +85,6 @@ def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
         is_long = array.size > MOST_IN_TEXT and array.dtype.kind in "biufc"
         plain[name] = np.ascontiguousarray(array) if is_long else array.tolist()
     return plain
-
-
-@contextmanager
-def _source_of(cutout: VariableSet) -> Iterator[ArrayFile]:
-    """Open the file of a cut, at its version."""
-    from swathe.files.array_file import ArrayFile
-    from swathe.files.file import open_any
-
-    with open_any(cutout.url) as file:
-        if not isinstance(file, ArrayFile) or file.version != cutout.version:
-            raise ChangedError(
-                f"{cutout.url}: expected version {cutout.version}, found {file.version}: the rest "
-                "of its tree cannot be written; cut again"
-            )
-        yield file
 
 
 def _add_rest(tree: dict[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import ChangedError, OutputError
+from swathe.core.errors import OutputError
+from swathe.files.array_outputs.source import open_source
 
 if TYPE_CHECKING:
     from swathe.files.variable import VariableSet
@@ -19,19 +20,12 @@ def dicom_bytes(cutout: VariableSet) -> bytes:
             decoded by a library, or its frames have places of their own.
     """
     from swathe.arrays.indexing import run_dicom_head
-    from swathe.files.array_file import ArrayFile
-    from swathe.files.file import open_any
 
     what = f"{cutout.url}, array {cutout.path}"
     box = cutout.box
     if cutout.format != "dicom" or box is None:
         raise OutputError(f"{what}: expected an image of DICOM for .dcm; write .nc")
-    with open_any(cutout.url) as file:
-        if not isinstance(file, ArrayFile) or file.version != cutout.version:
-            raise ChangedError(
-                f"{cutout.url}: expected version {cutout.version}, found {file.version}: its "
-                "elements cannot be written; cut again"
-            )
+    with open_source(cutout, "its elements") as file:
         array = file[cutout.path]
         lengths = {"y": box[3], "x": box[2]}
         sides = zip(array.dims, array.shape, strict=True)
