@@ -1,4 +1,4 @@
-"""A striped store over block servers of which one or two hang, or drip a byte a second.
+"""A striped store over block servers, one or two of which never answer or send a byte a second.
 
 Each command runs in a process of its own, which knows nothing of the servers yet.
 """

@@ -17,7 +17,7 @@ RESULTS = "results"
 def with_operations(
     command: Callable[..., None] | None = None, *, of_granules: bool = True
 ) -> Callable[..., Any]:
-    """Give a command the options of operations.
+    """Add the options of operations to a command.
 
     The command takes the given options as the mapping `results`, by name.
 

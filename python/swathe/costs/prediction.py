@@ -148,7 +148,7 @@ def total_of(jobs: Iterable[Prediction]) -> Prediction:
 
 
 def times(prediction: Prediction, factor: float) -> Prediction:
-    """Return the cost of a job that is so many times as large, with the same stores."""
+    """Return the cost of a job that is `factor` times as large, on the same stores."""
     per_store = {name: _times(cost, factor) for name, cost in prediction.per_store.items()}
     return replace(_times(prediction, factor), per_store=per_store)
 

@@ -94,7 +94,7 @@ def _check(dicom: DicomFile, layout: PixelLayout, box: list[int], size: int) -> 
 
 
 def _set_origin(data: Any, text: str) -> None:
-    """Give a data set an identity of its own, and say what it was made from."""
+    """Set new UIDs of a data set, and name the image that it was made from."""
     from pydicom.dataset import Dataset
     from pydicom.uid import generate_uid
 

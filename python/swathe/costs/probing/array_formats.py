@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.core.errors import SwatheError
+from swathe.core.errors import OptionError
 from swathe.core.sample_frame import draw
 from swathe.files.array_cutout import cut_region
 from swathe.files.array_file import ArrayFile
@@ -40,7 +40,7 @@ def measure_array_formats(folder: Path) -> dict[str, dict[str, float]]:
     for name in FORMATS:
         try:
             seconds = {side: _seconds(file, folder, name, side) for side in (SMALL, LARGE)}
-        except SwatheError:  # an extra that is not installed: nobody makes such results here
+        except OptionError:  # an extra that is not installed: nobody makes such results here
             continue
         pixel_s = max(seconds[LARGE] - seconds[SMALL], 1e-9) / (LARGE**2 - SMALL**2)
         row_s = max(seconds[SMALL] - SMALL**2 * pixel_s, 1e-6)

@@ -93,7 +93,7 @@ def _trees_of(
 
     Args:
         files: files of a list.
-        with_path: files of which a row names an array.
+        with_path: files with a row that names an array.
         tree_of: as for `with_arrays`.
     """
     remote = [file for file in files if "://" in file or (":" in file and is_named(file))]

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from swathe.core.errors import DatasetError
 from swathe.datasets.search import find
+from swathe.files.targets.bounds import BOUNDS
 from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
 from swathe.portal.http_errors import status_of, text_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 router = APIRouter(route_class=PageRoute)
 MOST_ARRAYS = 200
 """Maximum number of arrays that the page lists."""
-BOUNDS = ("west", "south", "east", "north")
 PLACE = ("lon", "lat")
 TIMES = ("time_from", "time_to")
 Text = Annotated[str, Query(max_length=50)]
