@@ -14,7 +14,7 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.format_costs import USUAL_COSTS
-from swathe.costs.probing import array_formats
+from swathe.costs.probing import probe_results
 from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
 from swathe.files.array_file import ArrayFile
 from swathe.files.targets.target_list import read_targets
@@ -104,11 +104,11 @@ def test_results_of_arrays_are_made(
     """With h5py from HDF5, without it from NetCDF classic."""
     if has_h5py:
         pytest.importorskip("h5py")
-    monkeypatch.setattr(array_formats, "RUNS", 1)
-    monkeypatch.setattr(array_formats, "FORMATS", ("nc", "tif"))
+    monkeypatch.setattr(probe_results, "RUNS", 1)
+    monkeypatch.setattr(probe_results, "FORMATS", ("nc", "tif"))
     if not has_h5py:
-        monkeypatch.setattr(array_formats, "find_spec", lambda _: None)
-    costs = array_formats.measure_array_formats(tmp_path)
+        monkeypatch.setattr(probe_results, "find_spec", lambda _: None)
+    costs = probe_results.measure_array_formats(tmp_path)
     assert set(costs) == {"nc", "tif"}
     assert all(each["row_s"] > 0 and each["pixel_s"] > 0 for each in costs.values())
     file = swathe.open(tmp_path / "array-16.nc")

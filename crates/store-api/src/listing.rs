@@ -43,8 +43,8 @@ pub struct ListOptions {
     pub with_hidden: bool,
     /// Whether a folder that does not exist counts as an empty one.
     pub may_lack: bool,
-    /// Whether links to folders, which are not followed, are told as [`ListItem::Unlisted`], and links
-    /// to files outside the folder that is listed are, too.
+    /// Whether links to folders, and links that lead out of the listed folder, are reported as
+    /// [`ListItem::Unlisted`].
     pub tells_links: bool,
 }
 

@@ -393,7 +393,7 @@ impl Records {
         .collect()
     }
 
-    /// Refuse a change that too few servers can hear of, before one does.
+    /// Check before a change that a majority of servers answers.
     ///
     /// # Errors
     /// [`StoreError::Network`] if no majority answered.

@@ -189,8 +189,8 @@ class ArrayCutout:
         """Return the coordinates, the other variables and the array itself, by name.
 
         The attribute `coordinates` of the array names those that no axis has the name of, such as
-        the time of a plane (CF 5). What a file names by a path (CF 2.7) has its last part for
-        a name here, in attributes too, as all lie in one group.
+        the time of a plane (CF 5). A variable that is named by a path (CF 2.7) gets the
+        last part of it as its name, also in attributes.
         """
         names = _last_parts([*self.coords, *self.others], self.name)
         coords, others, main = self.coords, self.others, self.main

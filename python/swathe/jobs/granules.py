@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.core.errors import FormatError, JobError, LimitError, SwatheError, TargetsError
+from swathe.core.errors import JobError, LimitError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.core.row_table import DictColumn, RowTable
-from swathe.files.array_file import ArrayFile
-from swathe.files.file import open_any
 from swathe.files.targets.bounds import BOUNDS
 from swathe.files.targets.columns import BOX, CENTER
 from swathe.files.targets.result_names import unique_names
 from swathe.files.targets.target_list import SKY, rows_of_columns
 from swathe.jobs.array_files import refused_files
+from swathe.operations.reduction.granule import open_granule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -125,8 +124,5 @@ def _arrays_of(
     Raises:
         SwatheError: If it cannot be read, or lacks one of them.
     """
-    source = rows.source.value(row)
-    file = open_any(source)
-    if not isinstance(file, ArrayFile):
-        raise FormatError(f"{source}: expected a file of arrays with coordinates, found FITS")
+    file = open_granule(rows.source.value(row))
     return reducing.arrays_of(file, rows.hdu.value(row), options.own)

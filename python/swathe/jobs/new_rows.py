@@ -27,7 +27,7 @@ def to_row_table(work: ExpandedJob) -> RowTable:
     # Workers try again to read these images.
     rows = work.rows.with_status(dict.fromkeys(work.unread, ("waiting", "")))
     if not work.is_of_images:
-        rows.has_box = rows.sound  # also of those: a row without a box is never tried again
+        rows.has_box = rows.sound  # unread ones too: a row without a box is never tried again
     sound, count = rows.sound, len(rows)
     order = np.lexsort((rows.hdu.codes * sound, rows.source.codes * sound, sound))
     group = rows.group

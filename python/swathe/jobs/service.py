@@ -235,7 +235,7 @@ class Jobs:
     ) -> RowList:
         """Return rows in the user's order, from number `start`, with one status or all."""
         job = self.catalog.job(job_id)
-        options = Options.from_mapping(job.options)
+        options = Options.from_catalog(job.options)
         table = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
         return [row_view(row, options) for row in table]
 
@@ -282,7 +282,7 @@ class Jobs:
             SourceError, AccessError: If the result store cannot be read.
         """
         job = self.catalog.job(job_id)
-        options = Options.from_mapping(job.options)
+        options = Options.from_catalog(job.options)
         stem = name.removesuffix(options.results.suffix)
         row = self.catalog.row_by_name(job.number, stem)
         if row is None or archives.file_name(row, options) != name:
@@ -301,7 +301,7 @@ class Jobs:
             JobError: If the job is pending, or its results are not FITS files and kind is `fits`.
         """
         job = self.catalog.job(job_id)
-        options = Options.from_mapping(job.options)
+        options = Options.from_catalog(job.options)
         if job.phase == "PENDING":
             raise JobError(f"job {job_id}: it was not started")
         if kind == "fits" and options.results.suffix != ".fits":

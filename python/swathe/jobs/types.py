@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
@@ -28,7 +28,7 @@ MOST_BANDS = 100
 LONGEST_TEXT = 200
 ASKED_FORMAT = "asked_format"
 NOT_OPTIONS = frozenset({"own", ASKED_FORMAT})
-"""Fields of `Options` that no user gives."""
+"""Fields of `Options` that are no options of users."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Options:
         names = [each.name for each in fields(cls) if each.init and each.name not in NOT_OPTIONS]
         names += own_options()
         for name in content:
-            if name not in (*names, ASKED_FORMAT):
+            if name not in names:
                 raise JobError(
                     f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
@@ -97,6 +97,21 @@ class Options:
         options = cls(**read, own=own)
         options.check()
         return options
+
+    @classmethod
+    def from_catalog(cls, content: Mapping[str, Any]) -> Options:
+        """Read the options of a stored job: those of `as_dict`.
+
+        Raises:
+            JobError: As `from_mapping` does.
+        """
+        options = {name: value for name, value in content.items() if name != ASKED_FORMAT}
+        return replace(cls.from_mapping(options), asked_format=content.get(ASKED_FORMAT, ""))
+
+    @property
+    def shown_format(self) -> str:
+        """Return the format that the user chose, else that of the results."""
+        return self.asked_format or self.format
 
     @cached_property
     def results(self) -> ResultOptions:
@@ -135,7 +150,7 @@ class Options:
         return self.results.is_combined
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the options as JSON; `from_mapping` reads them back."""
+        """Return the options as JSON; `from_catalog` reads them back."""
         values = asdict(self)
         del values["has_format"]
         if not self.asked_format:
@@ -220,7 +235,6 @@ _READ: dict[str, Any] = {
     "fill": _number,
     "planes": read_planes,
     "format": _text,
-    ASKED_FORMAT: _text,
     "bands": _bands,
     "dataset": _text,
     "time": _time,

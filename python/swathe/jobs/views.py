@@ -39,7 +39,7 @@ def job_view(record: JobRecord, left: TimeLeft | None = None) -> Job:
         prediction = {name: value for name, value in prediction.items() if name in PREDICTION_KEYS}
     return Job(
         **{name: getattr(record, name) for name in SAME_FIELDS},
-        options=Options.from_mapping(record.options),
+        options=Options.from_catalog(record.options),
         predicted=prediction,
         actual=actual,
         error=record.failure,

@@ -128,7 +128,7 @@ class Operation(ABC):
     is_combined: ClassVar[bool] = False
     """Whether a result is made from several images or granules."""
     reads_granules: ClassVar[bool] = False
-    """Whether its targets are granules, which are read whole; such targets are those of a job."""
+    """Whether its targets are granules, which are read whole. Only jobs take such targets."""
     hdus: ClassVar[int] = 1
     """HDUs of a FITS result, if its WCS needs no tables."""
 

@@ -64,7 +64,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     return Batch(
         job=job.id,
         first=chunk.first,
-        options=Options.from_mapping(job.options),
+        options=Options.from_catalog(job.options),
         rows=rows,
         makes=makes,
         results=dict(zip(numbers, catalog.job_results(job.number, numbers), strict=True)),

@@ -7,7 +7,7 @@ palettes and rescaling are not applied. `/y` and `/x` are positions of the pixel
 directions of columns and rows, from the origin of the patient if the file has a place.
 
 Plain pixels, also of a deflated data set, are read by us; others by pydicom. Bits of an element
-beyond BitsStored are those of the file, or taken off if pixels have a sign or overlays are in them.
+above BitsStored are kept, but cleared if pixels have a sign or hold overlays.
 
 References:
     DICOM PS3.3 C.7.6.3 (image pixel), C.7.6.2 (image plane); PS3.5 8 and annex A.
@@ -306,12 +306,11 @@ def _plain_storage(index: IndexWriter, dicom: DicomFile, layout: PixelLayout) ->
     part = fill_chunk_shape(shape, size, PART_BYTES)
     grid = [-(-length // step) for length, step in zip(shape, part, strict=True)]
     corners = np.indices(grid).reshape(len(grid), -1)
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    starts = np.zeros(math.prod(grid), np.uint64)
     lengths = np.full(math.prod(grid), size, np.uint64)
-    for at, length, step, stride in zip(corners, shape, part, strides, strict=True):
-        starts += (at * step * stride * size).astype(np.uint64)
+    for at, length, step in zip(corners, shape, part, strict=True):
         lengths *= np.minimum(step, length - at * step).astype(np.uint64)
+    # A chunk is as many last axes as fit, so that each begins where the one before ends.
+    starts = np.cumsum(lengths) - lengths
     numbers = np.arange(math.prod(grid))
     return index.chunks(part, filters, numbers, starts + offset, lengths, is_padded=False)
 

@@ -65,7 +65,6 @@ class DicomFile:
 
     Attributes:
         source: what it was read from: the file, or the bytes that were inflated.
-        meta: the file meta information, a data set of pydicom.
         elements: the elements before the pixels, a data set of pydicom.
         pixels: the element with the pixels; None without one.
         syntax: UID of the transfer syntax; empty if the file does not say.
@@ -74,7 +73,6 @@ class DicomFile:
     """
 
     source: BoundedFile
-    meta: Any
     elements: Any
     pixels: PixelElement | None
     syntax: str
@@ -148,7 +146,7 @@ def open_dicom(file: IO[bytes]) -> DicomFile:
     pixels = _pixel_element(source, *elements.original_encoding)
     if pixels is None and not len(elements):
         raise FormatError("expected elements, found none")
-    return DicomFile(source, meta, elements, pixels, syntax, data_start, data_end)
+    return DicomFile(source, elements, pixels, syntax, data_start, data_end)
 
 
 class _CountedFile(BoundedFile):

@@ -26,7 +26,7 @@ from swathe.arrays.readers.zarr_types import (
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
 ALL_METADATA = ".zmetadata"
@@ -118,11 +118,7 @@ class _Catalog:
 
     def paths(self) -> list[str]:
         """Return the paths of all arrays and groups, in ascending order; the root is empty."""
-        from_names, from_document = (
-            {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in METADATA}
-            for names in (self._members.names, self._all_2)
-        )
-        paths = from_names or from_document
+        paths = _folders_of_metadata(self._members.names) or _folders_of_metadata(self._all_2)
         if len(paths) > MOST_NODES:
             raise FormatError(
                 f"expected at most {MOST_NODES} arrays and groups, found {len(paths)}"
@@ -158,6 +154,10 @@ class _Catalog:
         if isinstance(value, dict):
             return value
         return self._members.json(name) if name in self._members else {}
+
+
+def _folders_of_metadata(names: Iterable[str]) -> set[str]:
+    return {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in METADATA}
 
 
 def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str, Any]) -> None:

@@ -22,10 +22,8 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
-from swathe.costs.format_costs import IMAGE_FORMATS
-from swathe.costs.probing.array_formats import measure_array_formats
 from swathe.costs.probing.loopback_server import loopback
-from swathe.files.formats import convert, digest_of, read_cutout
+from swathe.costs.probing.probe_results import measure_formats
 from swathe.files.targets.target_list import read_targets
 
 if TYPE_CHECKING:
@@ -43,11 +41,11 @@ FILTERS = ("deflate", "shuffle")
 LEAST_REPEATS, MOST_REPEATS = 3, 20
 SMALL, MANY, FILES, TIMES = 16, 64, 24, 16
 LARGE, FEW = 256, 6
+"""Sides of small and large cuts, their number, and the number of files."""
 MOST_RUNS = 9
-"""Number of results made of each format and size."""
+"""Number of times that a chunk is filtered."""
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
-"""Sides of small and large cuts, their number, and the number of files."""
 
 
 @dataclass(frozen=True)
@@ -106,34 +104,12 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             now = time.perf_counter()
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
-        formats = {name: _making(Path(folder_name), name) for name in IMAGE_FORMATS}
-        formats |= measure_array_formats(Path(folder_name))
+        formats = measure_formats(Path(folder_name))
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | _filtering()
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in (*CODECS, *FILTERS) if codec in costs}
     write = {name: costs.pop(f"write_{name}") for name in ("result_s", "byte_s")}
     return {**costs, "tile_byte_s": tiles, "write": write, "formats": formats}
-
-
-def _making(folder: Path, suffix: str) -> dict[str, float]:
-    """Return the time of each result of a format, and of each of its pixels; see `FormatCosts`."""
-    from astropy.io import fits
-
-    seconds: dict[int, float] = {}
-    for side in (SMALL, LARGE):
-        cut, result = folder / f"{side}.fits", folder / f"{side}.{suffix}"
-        cut.write_bytes(fits_bytes([fits.PrimaryHDU(draw(1, 1)[:side, :side], header(1, 1))]))
-        times_s = []
-        for _ in range(1 + MOST_RUNS):  # the first one imports what it needs
-            began_s = time.perf_counter()
-            content = convert(read_cutout(cut), result)
-            digest_of(content)
-            result.write_bytes(content)
-            times_s.append(time.perf_counter() - began_s)
-        # Work of others makes some of them longer, and none of them shorter.
-        seconds[side] = min(times_s[1:])
-    pixel_s = max(seconds[LARGE] - seconds[SMALL], 1e-9) / (LARGE**2 - SMALL**2)
-    return {"row_s": max(seconds[SMALL] - SMALL**2 * pixel_s, 1e-6), "pixel_s": pixel_s}
 
 
 def _receiving(requests: int) -> dict[str, list[float]]:

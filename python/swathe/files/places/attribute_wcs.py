@@ -194,8 +194,8 @@ def _header_values(text: str, what: str) -> dict[str, Any]:
 def move_wcs(attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion) -> dict[str, Any]:
     """Return attributes whose WCS is that of a region of their array.
 
-    A WCS that is invalid, as a warning says, or has an axis that the cut drops before one that it
-    keeps, is left out.
+    Only leading axes of the array may be dropped, and axes named y and x must be the last: else the
+    WCS is left out. An invalid one is left out with a warning.
 
     Args:
         attrs: attributes for which `has_wcs` holds; they stay as they are.

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from swathe.core.row_table import RowTable
 
 FITS_NAMES = re.compile(r"\.(fits?|fts|fz)(\.(gz|bz2|z|fz))?$", re.IGNORECASE)
-"""Names that are taken for FITS on a server: the engine opens these files, all at once."""
+"""Names, without a query, that are taken for FITS on a server, unless a row names an array."""
 MOST_REMOTE = 1000
-"""Other files on servers that are opened to see what they are, as many as a prediction opens. If
-none of these has arrays, and no row names one, the rest is taken for FITS, too."""
+"""Other files on servers that are opened to see what they are. If all of these are FITS, and no row
+names an array, the rest is taken for FITS."""
 MOST_PATHS = 20
 """Number of arrays named in an error."""
 THREADS = 8
@@ -97,7 +97,7 @@ def _trees_of(
         tree_of: as for `with_arrays`.
     """
     remote = [file for file in files if "://" in file or (":" in file and is_named(file))]
-    as_fits = {file for file in remote if FITS_NAMES.search(file)}
+    as_fits = {file for file in remote if FITS_NAMES.search(file.partition("?")[0])}
     others = {*[file for file in remote if file not in as_fits][MOST_REMOTE:]} - with_path
     later = others | (as_fits - with_path)
     trees, faults = _describe([file for file in files if file not in later], tree_of)

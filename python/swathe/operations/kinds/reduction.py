@@ -150,10 +150,11 @@ class ReduceOperation(ReducingOperation):
 
     def result_bytes(self, options: Mapping[str, Any]) -> int:
         """Return the size of the grid with its counts."""
+        from swathe.operations.reduction.grid_result import COUNTS
         from swathe.operations.reduction.grid_spec import GridSpec
         from swathe.operations.reduction.reduction import names_of_statistics
 
-        names = {*names_of_statistics(options["statistics"]), "count", "pixels"}
+        names = {*names_of_statistics(options["statistics"]), *COUNTS}
         return GridSpec.of(options["grid"]).cells * CELL_BYTES * len(names)
 
 

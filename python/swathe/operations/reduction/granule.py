@@ -69,9 +69,7 @@ def granule_of(
         RegionError: If the array has no latitude and longitude, or several.
         FormatError: If it is a FITS file, or damaged.
     """
-    with open_any(path, fresh=True) as file:
-        if not isinstance(file, ArrayFile):
-            raise FormatError(f"{path}: expected a file of arrays with coordinates, found FITS")
+    with open_granule(path, fresh=True) as file:
         variable, pair, others = granule_arrays(file, array, condition)
         for each in (variable, *pair, *others.values()):
             _check_size(each, most_bytes)
@@ -80,6 +78,18 @@ def granule_of(
         return Granule(
             masked_values(variable), latitude, longitude, fields, variable.attrs, file.url
         )
+
+
+def open_granule(path: Any, fresh: bool = False) -> ArrayFile:
+    """Open the file of a granule, as `open_any` does.
+
+    Raises:
+        FormatError: If it is a FITS file, or damaged.
+    """
+    file = open_any(path, fresh)
+    if not isinstance(file, ArrayFile):
+        raise FormatError(f"{path}: expected a file of arrays with coordinates, found FITS")
+    return file
 
 
 def granule_arrays(

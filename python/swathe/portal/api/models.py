@@ -96,9 +96,9 @@ class CommonOptionsModel(ApiModel):
         """Take the options of a job as they were asked, with the operation's own beside them."""
         if not isinstance(value, Options):
             return value
-        values = value.as_dict()
-        user_format = values.pop(ASKED_FORMAT, None)
-        return values if user_format is None else values | {"format": user_format}
+        values = value.as_dict() | {"format": value.shown_format}
+        values.pop(ASKED_FORMAT, None)
+        return values
 
 
 def _choices(description: str, names: Iterable[str]) -> Any:

@@ -19,7 +19,9 @@ from swathe.portal.pages.words import MINUS, plural
 DEGREE = 1000 / 360
 """Units of the drawing for each degree."""
 MOST_CORNERS = 20_000
-"""Corners of all outlines on a map: about 500 kB."""
+"""Corners of all outlines on a map."""
+MOST_CHARACTERS = 1 << 19
+"""Characters of all outlines, whose long sides have places between the corners."""
 STEP_DEG = 3.0
 """Longest part of a great circle that is drawn as a straight line."""
 GRID_DEG = 30
@@ -43,15 +45,18 @@ def earth_map(places: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> EarthM
 
     Args:
         places: name and outlines of each array, `lon, lat, lon, lat, ...` in degrees. Those after
-            20,000 corners are left out.
+            20,000 corners, or 500 kB, are left out.
     """
     paths: list[str] = []
-    corners = 0
+    corners = characters = 0
     for name, outlines in places:
         corners += sum(map(len, outlines)) // 2
         if corners > MOST_CORNERS:
             break
         drawing = "".join(map(_path, outlines))
+        characters += len(drawing)
+        if characters > MOST_CHARACTERS:
+            break
         paths.append(f'<path class="outline" d="{drawing}"><title>{escape(name)}</title></path>')
     if not paths:
         return None

@@ -9,14 +9,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.portal.pages import archive, assets, earth_search, jobs, session, submission, tracing
+from swathe.portal.pages import archive, arrays, assets, jobs, session, submission, tracing
 from swathe.portal.pages.render import HEADERS, PageRoute
 
 
 def build_router() -> APIRouter:
     """Return the routes of the pages. They come last, as they also answer unknown paths."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    for part in (archive, earth_search, submission, jobs, tracing, session):
+    for part in (archive, arrays, submission, jobs, tracing, session):
         router.include_router(part.router)
     router.add_api_route("/static/{name}", static, methods=["GET", "HEAD"])
     router.add_api_route("/favicon.ico", favicon, methods=["GET", "HEAD"])
