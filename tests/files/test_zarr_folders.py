@@ -108,6 +108,13 @@ def test_a_link_to_a_file_outside_of_the_folder_is_refused(folder: Path, tmp_pat
         open_file(tmp_path / "b.zarr")
 
 
+def test_a_link_to_nothing_is_refused(folder: Path) -> None:
+    (folder / "lst/c/0/0").unlink()
+    (folder / "lst/c/0/0").symlink_to(folder / "nothing")
+    with pytest.raises(SourceError, match="a link to a file that does not exist"):
+        open_file(folder)
+
+
 def test_a_folder_behind_a_link_is_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "b.zarr").symlink_to(folder)
     with open_file(tmp_path / "b.zarr") as file:

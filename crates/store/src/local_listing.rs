@@ -114,7 +114,10 @@ impl LocalFolders {
             Ok(Err(error)) => Some(EntryKind::Unlisted(plain(&error.into()))),
             Err(Refusal::LeadsOut) => Some(leads_out()),
             Err(Refusal::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-                (!self.folders.leads_inside(path)).then(leads_out)
+                let nowhere = || EntryKind::Unlisted("a link to a file that does not exist".into());
+                (!self.folders.leads_inside(path))
+                    .then(leads_out)
+                    .or_else(|| self.inside.is_some().then(nowhere))
             }
             Err(Refusal::Io(error)) => Some(EntryKind::Unlisted(plain(&error))),
         }
