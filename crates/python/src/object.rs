@@ -183,8 +183,9 @@ impl Object {
 
     /// Bytes that are best read at once by a reader of few.
     #[getter]
-    fn block_bytes(&self) -> u64 {
-        self.inner.block_bytes()
+    fn block_bytes(&self, py: Python<'_>) -> u64 {
+        // A folder opens a member for it.
+        py.detach(|| self.inner.block_bytes())
     }
 
     /// Length of the decompressed object.
