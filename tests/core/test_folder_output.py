@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swathe.core.errors import OutputError
-from swathe.core.folder_output import refuse_overlap, write_folder
+from swathe.core.folder_output import refuse_in_zarr, refuse_overlap, write_folder
 
 MEMBERS = [("zarr.json", b"{}"), ("lst/zarr.json", b"{}"), ("lst/c/0/0", b"1"), ("x/c", b"1")]
 
@@ -65,3 +65,14 @@ def test_outputs_and_sources_are_apart(tmp_path: Path) -> None:
             refuse_overlap(tmp_path / "a.zarr", tmp_path / source)
     refuse_overlap(tmp_path / "c.zarr", tmp_path / "a.zarr")
     refuse_overlap(tmp_path / "c.zarr", "https://example.org/a.zarr")
+
+
+@pytest.mark.parametrize("marker", ["zarr.json", ".zgroup", ".zarray"])
+def test_results_stay_out_of_a_zarr(tmp_path: Path, marker: str) -> None:
+    (tmp_path / "a.zarr/c").mkdir(parents=True)
+    (tmp_path / "a.zarr" / marker).touch()
+    refuse_in_zarr(tmp_path / "b.nc")
+    refuse_in_zarr(tmp_path / "a.zarr")
+    for output in ("a.zarr/x.nc", "a.zarr/c/new/x.nc"):
+        with pytest.raises(OutputError, match=r"it is inside the Zarr .*a\.zarr$"):
+            refuse_in_zarr(tmp_path / output)

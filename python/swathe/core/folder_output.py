@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+METADATA = ("zarr.json", ".zgroup", ".zarray")
+"""Files that make a folder a Zarr."""
 MEMBER = re.compile(r"zarr\.json|\.z(array|group|attrs|metadata)|c|(c\.)?\d+(\.\d+)*", re.ASCII)
 """Name of a file of a Zarr: metadata, or a chunk."""
 
@@ -38,6 +40,17 @@ def refuse_overlap(output: Path, source: str | os.PathLike[str]) -> None:
         raise OutputError(f"{output}: cannot write: it is inside the source {name}")
     if real.is_dir() and other.is_relative_to(real) and other.exists():
         raise OutputError(f"{output}: cannot write: the source {name} is inside it")
+
+
+def refuse_in_zarr(output: Path) -> None:
+    """Refuse a result that is no member of a Zarr in a folder of one.
+
+    Raises:
+        OutputError: If the output would be in a Zarr; names both.
+    """
+    for folder in Path(os.path.realpath(output)).parents:
+        if any((folder / name).exists() for name in METADATA):
+            raise OutputError(f"{output}: cannot write: it is inside the Zarr {folder}")
 
 
 def _refuse_others(folder: Path) -> None:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe.core.errors import OutputError
+from swathe.core.folder_output import refuse_in_zarr
 from swathe.core.outputs import NULL, output_kind, unfinished_results
 from swathe.files.manifest import MANIFEST, manifest_path
 from swathe.files.manifest_file import piece_path
@@ -56,7 +57,7 @@ class OutputPaths(NamedTuple):
         """Return the paths of an output.
 
         Raises:
-            OutputError: If the output cannot hold such results.
+            OutputError: If the output cannot hold such results, or is inside a Zarr.
         """
         kind = output_kind(path)
         if kind == "null":
@@ -72,6 +73,7 @@ class OutputPaths(NamedTuple):
                 f"found *{path.suffix}, which holds fits"
             )
         manifest = manifest_path(path, kind)
+        refuse_in_zarr(manifest)
         if kind == "folder":
             return cls(path, kind, manifest, manifest, result_options)
         part_path = path.with_name(f".{path.name}.{MANIFEST}.part")

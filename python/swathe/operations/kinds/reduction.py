@@ -58,7 +58,7 @@ class ReduceOperation(ReducingOperation):
         OperationOption(
             "grid",
             "Grid",
-            "Grid of the result, such as 0.25deg, N80 or healpix64",
+            "Grid of the result, such as 0.25deg (default), N80 or healpix64",
             (),
             "0.25deg",
             _check_grid,
@@ -66,7 +66,8 @@ class ReduceOperation(ReducingOperation):
         OperationOption(
             "statistics",
             "Statistics",
-            "Statistics of a cell, separated by commas: mean, count, std, min, max, mode",
+            "Statistics of a cell, separated by commas: mean, count, std, min, max, mode; "
+            "mean,count by default",
             (),
             "mean,count",
             _check_statistics,

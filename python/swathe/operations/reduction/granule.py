@@ -165,6 +165,11 @@ def _on_axes_of(values: Any, variable: Array, array: Array) -> Any:
         shape = [1] * variable.ndim
         for axis, length in zip(at, array.shape, strict=True):
             shape[axis] = length
+            if length != variable.shape[axis]:
+                raise RegionError(
+                    f"{variable.url}, array {array.path}: axis {variable.dims[axis]}: expected "
+                    f"{variable.shape[axis]} elements as {variable.path} has, found {length}"
+                )
         return values.transpose(np.argsort(at)).reshape(shape)
     if array.shape == variable.shape[-array.ndim :]:
         return values

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from swathe.core.errors import OptionError, OutputError
+from swathe.core.folder_output import refuse_in_zarr
 from swathe.core.outputs import check_output, write_file
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class GridResult:
             OutputError: If it cannot be written, or its suffix is another.
         """
         target = Path(path)
+        refuse_in_zarr(target)
         check_target(target, overwrite=overwrite, sources=self.sources)
         writers = {".nc": self._write_nc, ".npy": self._write_npy, ".fits": self._write_fits}
         save = writers[target.suffix.lower()]
