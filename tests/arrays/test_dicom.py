@@ -358,3 +358,11 @@ def test_overlays_in_unused_bits_are_taken_off(tmp_path: Path) -> None:
     array = arrays_in(content, tmp_path / "image.dcm")["/PixelData"]
     assert [each["name"] for each in array.storage["filters"]] == ["bits"]
     assert array.values().ravel().tolist() == list(range(20))
+
+
+def test_pixels_that_are_refused_have_no_positions(tmp_path: Path) -> None:
+    spacing = element(0x00280030, "DS", b"1\\1 ")
+    arrays = arrays_in(file_of(spacing, Rows=60_000, Columns=60_000), tmp_path / "a.dcm")
+    assert [(name, array.kind) for name, array in arrays.items()] == [("/PixelData", REFUSED)]
+    arrays = arrays_in(file_of(spacing), tmp_path / "b.dcm")
+    assert set(arrays) == {"/PixelData", "/y", "/x"}

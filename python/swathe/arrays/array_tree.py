@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from swathe.core.errors import FormatError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
+
+MOST_NAMES = 1000
+"""Names of other arrays in one attribute."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,11 @@ class ArrayTree:
     def _find_coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
         texts = array.attributes.get("coordinates", "")
         names = texts.split() if isinstance(texts, str) else []
+        if len(names) > MOST_NAMES:
+            raise FormatError(
+                f"array {array.path}: coordinates: expected at most {MOST_NAMES:,} names, "
+                f"found {len(names):,}"
+            )
         coordinates = {}
         for name in dict.fromkeys([*array.dims, *names]):
             other = self.near(array.path, name)
@@ -153,14 +163,21 @@ class ArrayTree:
 
         A name may be a path, also one such as `../lat` (CF 2.7).
         """
-        group = posixpath.dirname(path)
         if "./" in name:
-            return self.arrays.get(posixpath.normpath(posixpath.join(group, name)))
-        while True:
+            around = posixpath.join(posixpath.dirname(path), name)
+            return self.arrays.get(posixpath.normpath(around))
+        for group in groups_around(path):
             other = self.arrays.get(posixpath.join(group, name))
-            if other is not None or group in ("/", ""):
+            if other is not None:
                 return other
-            group = posixpath.dirname(group)
+        return None
+
+
+def groups_around(path: str) -> Iterator[str]:
+    """Yield the paths of the groups around an array, the nearest first."""
+    while (group := posixpath.dirname(path)) != path:
+        yield group or "/"
+        path = group
 
 
 def decode_attribute(value: Any) -> Any:

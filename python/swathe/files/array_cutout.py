@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import OptionError
+from swathe.arrays.array_tree import MOST_NAMES, groups_around
+from swathe.core.errors import FormatError, OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
 from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.dicom import attributes_of_part
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from swathe.files.array import Array
     from swathe.files.array_file import ArrayFile
 
+MOST_BESIDE = 1000
+"""Elements of a coordinate, or of what else belongs to an array, for each element of the array."""
 NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
 """Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
 
@@ -192,7 +197,7 @@ class ArrayCutout:
         the time of a plane (CF 5). A variable that is named by a path (CF 2.7) gets the
         last part of it as its name, also in attributes.
         """
-        names = _last_parts([*self.coords, *self.others], self.name)
+        names = self._short_names()
         coords, others, main = self.coords, self.others, self.main
         if names:
             coords = {names.get(name, name): _rename(each, names) for name, each in coords.items()}
@@ -205,6 +210,24 @@ class ArrayCutout:
         if all_names != before:
             main = replace(main, attrs={**main.attrs, "coordinates": " ".join(all_names)})
         return {**coords, **others, self.name: main}
+
+    def _short_names(self) -> dict[str, str]:
+        """Return a new name for each variable that is named by a path, unlike all others."""
+        names = [*self.coords, *self.others]
+        dims = {dim for each in (*self.coords.values(), *self.others.values()) for dim in each.dims}
+        all_names = {self.name, *names, *self.dims, *dims}
+        short_names: dict[str, str] = {}
+        for name in names:
+            if "/" not in name:
+                continue
+            parts = [part for part in name.split("/") if part.strip(".")] or ["array"]
+            choices = [parts[-1], "_".join(parts)]
+            numbers = (f"{choices[1]}_{number}" for number in count(2))
+            short_names[name] = next(
+                each for each in chain(choices, numbers) if each not in all_names
+            )
+            all_names.add(short_names[name])
+        return short_names
 
     def history(self) -> str:
         """Return a line for the attribute `history`: time, version, file and region."""
@@ -236,7 +259,7 @@ class ArrayCutout:
             for name, each in self.variables.items()
         }
         whole = xarray.Dataset(variables, attrs=self.attrs_with_history())
-        names = _last_parts([*self.coords, *self.others], self.name)
+        names = self._short_names()
         coords = [names.get(name, name) for name in self.coords]
         return whole.set_coords([name for name in coords if name in whole])
 
@@ -264,14 +287,15 @@ class ArrayCutout:
 
         from swathe.core.folder_output import refuse_overlap, write_folder
         from swathe.core.outputs import write_file
-        from swathe.files.array_outputs import saving
+        from swathe.files.array_outputs import saving, typed_errors
 
         path = Path(path)
         refuse_overlap(path, self.url)
         if path.suffix.lower() == ".zarr":
             from swathe.files.array_outputs.zarr import zarr_members
 
-            write_folder(path, zarr_members(self), overwrite=overwrite, sources=[self.url])
+            with typed_errors(self, path):
+                write_folder(path, zarr_members(self), overwrite=overwrite, sources=[self.url])
             return
         write_file(path, saving(self, path), overwrite=overwrite, sources=[self.url])
 
@@ -296,48 +320,58 @@ def cut_region(
         main = _cut(array, names, region, objective)
     else:
         main = _variable(elements, array.attrs, names, region)
+    main = _move_wcs(main, names, region)
+    mappings = mapping_names(main.attrs)
     if file.format == "dicom" and array.plane is not None:
         y, x = array.plane
         attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
         main = replace(main, attrs=attrs_of_part)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
 
-    def beside(other: Array) -> Variable | None:
+    def beside(name: str, other: Array) -> Variable | None:
         """Return another array along the same region; `None` if its axes do not match."""
         start, stop, single = [], [], set()
-        for axis, (name, length) in enumerate(zip(axis_names(other), other.shape, strict=True)):
+        rest = 1
+        for axis, (dim, length) in enumerate(zip(axis_names(other), other.shape, strict=True)):
             first, last = 0, length
-            if name in names:
-                at = names.index(name)
+            if dim in names:
+                at = names.index(dim)
                 if length != array.shape[at]:
                     return None
                 first, last = spans[at]
                 if at in region.single:
                     single.add(axis)
+            else:
+                rest *= length
             start.append(first)
             stop.append(last)
+        if rest > MOST_BESIDE:
+            warnings.warn(
+                f"{other.url}, array {other.path}: left out of the cut of {array.path}: expected "
+                f"at most {MOST_BESIDE:,} elements along axes of its own, found {rest:,}",
+                stacklevel=3,
+            )
+            return None
         part = ArrayRegion(tuple(start), tuple(stop), frozenset(single))
-        return _cut(other, axis_names(other), part, objective)
+        variable = _cut(other, axis_names(other), part, objective)
+        # Its WCS may be that of the array, whose region moves it.
+        axes, of = (names, region) if name in mappings else (axis_names(other), part)
+        return _move_wcs(variable, axes, of)
 
     coords: dict[str, Variable] = {}
     others: dict[str, Variable] = {}
     for name, other in array.coords.items():
-        if not other.is_refused and (variable := beside(other)) is not None:
+        if not other.is_refused and (variable := beside(name, other)) is not None:
             coords[name] = variable
     for owner in [array, *array.coords.values()]:
         for name in _names_in(owner.attrs, with_quality):
             by_name = file.near(owner.path, name)
             if by_name is None or name in coords or name in others or by_name.is_refused:
                 continue
-            if (variable := beside(by_name)) is not None:
+            if (variable := beside(name, by_name)) is not None:
                 others[name] = variable
     if len(ties := tie_points(array)) == 1:
         coords |= ties[0].variables(spans, region.single, names)
-    for name in mapping_names(main.attrs):
-        for variables in (coords, others):
-            if name in variables and has_wcs(variables[name].attrs):
-                part = move_wcs(variables[name].attrs, names, region)
-                variables[name] = replace(variables[name], attrs=part)
     attrs = _group_attrs(file, array.path)
     if has_wcs(attrs):
         attrs = move_wcs(attrs, names, region)
@@ -354,18 +388,6 @@ def cut_region(
         region,
         plane_axes(array) if array.ndim > 1 else None,
     )
-
-
-def _last_parts(names: list[str], main_name: str) -> dict[str, str]:
-    """Return a name without slashes for each that has some, unlike all others."""
-    all_names = {main_name, *names}
-    parts: dict[str, str] = {}
-    for name in names:
-        if "/" in name:
-            short = name.rsplit("/", 1)[-1]
-            parts[name] = name.strip("./").replace("/", "_") if short in all_names else short
-            all_names.add(parts[name])
-    return parts
 
 
 def _rename(variable: Variable, names: dict[str, str]) -> Variable:
@@ -388,9 +410,8 @@ def _group_attrs(file: ArrayFile, path: str) -> dict[str, Any]:
     """
     groups = file.groups
     attrs: dict[str, Any] = {}
-    parts = path.split("/")[:-1]
-    for count in range(1, len(parts) + 1):
-        inner = groups.get("/".join(parts[:count]) or "/", {})
+    for group in reversed([*groups_around(path)]):
+        inner = groups.get(group, {})
         attrs = (without_wcs(attrs) if has_wcs(inner) else attrs) | inner
     return attrs
 
@@ -410,6 +431,10 @@ def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
         text = attrs.get(attribute)
         if isinstance(text, str):
             names += [word.rstrip(":") for word in text.split()]
+    if len(names) > MOST_NAMES:
+        raise FormatError(
+            f"{', '.join(NAMING)}: expected at most {MOST_NAMES:,} names, found {len(names):,}"
+        )
     return names
 
 
@@ -441,9 +466,14 @@ def _cut(
 def _variable(
     elements: NDArray[Any], attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion
 ) -> Variable:
-    """Return the elements of a region without its single axes, and its WCS."""
-    if has_wcs(attrs):
-        attrs = move_wcs(attrs, names, region)
+    """Return the elements of a region without its single axes."""
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
     return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)
+
+
+def _move_wcs(variable: Variable, names: tuple[str, ...], region: ArrayRegion) -> Variable:
+    """Return a variable whose WCS is that of a region of an array with these axes."""
+    if not has_wcs(variable.attrs):
+        return variable
+    return replace(variable, attrs=move_wcs(variable.attrs, names, region))

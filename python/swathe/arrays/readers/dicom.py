@@ -221,6 +221,8 @@ def _add(index: IndexWriter, dicom: DicomFile, attributes: dict[str, Any]) -> No
         attributes=attributes | {key: encode_attribute(value) for key, value in packing.items()},
         fill=None if fill is None else fill.tobytes(),
     )
+    if storage["kind"] == "refused":
+        return
     for axis, values in _positions(dicom.elements, layout).items():
         index.add(
             f"/{axis}",

@@ -103,9 +103,9 @@ def cut(
         typer.Option(
             "--output",
             "-o",
-            help="Output file: *.fits, *.npy or *.png, by default cut.fits (of arrays also *.nc, "
-            "*.h5 or *.tif, by default cut.nc or cut.tif); with --targets a "
-            "folder, "
+            help="Output file: *.fits, *.npy or *.png, by default cut.fits; of arrays also *.nc, "
+            "*.h5, *.zarr, *.tif, *.asdf or *.dcm, by default in the format of the source, else "
+            "cut.nc; with --targets a folder, "
             "*.zip, *.tar or *.fits, or null: to drop the results and only count them.",
         ),
     ] = None,
@@ -124,7 +124,7 @@ def cut(
     ] = None,
     array: Annotated[
         str | None,
-        typer.Option(help="Path of the array in HDF5, NetCDF, HDF4, TIFF, ASDF or DICOM, as /lst."),
+        typer.Option(help="Path of the array in a file that is not FITS, as /lst."),
     ] = None,
     index: Annotated[
         list[str] | None,

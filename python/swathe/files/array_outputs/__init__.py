@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from swathe.files.variable import VariableSet
@@ -36,8 +37,15 @@ def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
         OptionError: If the library of the format is not installed.
         RegionError: If the file is a picture and the cut is not one plane.
     """
-    try:
+    with typed_errors(cutout, path):
         return _saver(cutout, path)
+
+
+@contextmanager
+def typed_errors(cutout: VariableSet, path: Path) -> Iterator[None]:
+    """Raise what a library raises as an OutputError."""
+    try:
+        yield
     except SwatheError:
         raise
     except Exception as error:  # the libraries' own classes share no base

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import OptionError
+from swathe.core.errors import OptionError, OutputError
 from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.array_outputs.source import open_source
 
@@ -38,7 +38,12 @@ def asdf_bytes(cutout: VariableSet) -> bytes:
     import numpy as np
 
     tree: dict[str, Any] = {}
-    *groups, _ = cutout.path.split("/")[1:]
+    *groups, _ = keys = cutout.path.split("/")[1:]
+    if keys[0] in OWN_KEYS:
+        raise OutputError(
+            f"{cutout.url}, array {cutout.path}: expected an array outside of /{keys[0]}, which a "
+            "cut as ASDF has for itself; write .nc"
+        )
     attributes, dims = {}, {}
     for name, variable in cutout.variables.items():
         _put(tree, [*groups, name], np.ascontiguousarray(variable.data))

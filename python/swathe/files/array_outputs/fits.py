@@ -11,13 +11,14 @@ from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import OutputError
+from swathe.core.errors import OutputError, RegionError
 from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.places.attribute_wcs import (
     Cards,
     cards_of,
     has_wcs,
+    is_of_wcs,
     mapping_names,
     without_wcs,
 )
@@ -87,7 +88,10 @@ def _wcs(cutout: VariableSet) -> Cards | None:
     names = [name for name in mapping_names(main) if name in variables]
     for attrs in (main, *(variables[name].attrs for name in names), cutout.global_attrs):
         if has_wcs(attrs):
-            return cards_of(attrs, f"{cutout.url}, array {cutout.path}")
+            try:
+                return cards_of(attrs, f"{cutout.url}, array {cutout.path}")
+            except RegionError:  # the text of a header that is none; the cut warned of it
+                continue
     return None
 
 
@@ -130,7 +134,8 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
 def _add_attributes(header: fits.Header, attrs: dict[str, Any]) -> None:
     """Add attributes of one text or number as cards; others do not fit.
 
-    Names that are no keywords become HIERARCH cards. Cards that are there stay.
+    Names that are no keywords become HIERARCH cards. Cards that are there stay. Names that would
+    become keywords of a WCS, such as `crpix1`, are left out: nobody moved them with the cut.
     """
     import numpy as np
     from astropy.io import fits
@@ -152,6 +157,7 @@ def _add_attributes(header: fits.Header, attrs: dict[str, Any]) -> None:
             or "=" in name
             or key in header
             or STRUCTURE.fullmatch(key)
+            or is_of_wcs(key)
             or not name
         ):
             continue

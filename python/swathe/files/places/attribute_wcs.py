@@ -11,17 +11,17 @@ References:
 from __future__ import annotations
 
 import math
-import posixpath
 import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from swathe.arrays.array_tree import groups_around
 from swathe.core.errors import RegionError
 from swathe.core.sky import SkyMapping, read_wcs
 from swathe.files.variable import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from swathe.files.array import Array
     from swathe.files.array_region import ArrayRegion
@@ -54,14 +54,23 @@ TEXTS = frozenset(
 )
 """Attributes that may be a header as text: cards of 80 characters, or a card a line."""
 CARD = 80
+MOST_CARDS = 1000
+"""Keywords of one WCS."""
+MOST_TEXT = 1 << 20
+"""Characters of a header."""
 WORD = re.compile(r"[ -~]*")
 MOST_WORD = 68
 """Characters of a text that fits one card."""
 
 
 def has_wcs(attrs: Mapping[str, Any]) -> bool:
-    """Check whether attributes name an axis of a WCS; it may still be invalid."""
-    return "CTYPE1" in attrs or (not TEXTS.isdisjoint(attrs) and bool(_header_names(attrs)))
+    """Check whether attributes have keywords of a WCS, or a header; it may still be invalid."""
+    return has_keywords(attrs) or (not TEXTS.isdisjoint(attrs) and bool(_header_names(attrs)))
+
+
+def has_keywords(attrs: Mapping[str, Any]) -> bool:
+    """Check whether attributes are keywords of a WCS."""
+    return "CTYPE1" in attrs or "CRPIX1" in attrs
 
 
 def wcs_cards(array: Array) -> Cards | None:
@@ -73,7 +82,7 @@ def wcs_cards(array: Array) -> Cards | None:
     tree = array.tree
     variables = [tree.near(array.path, name) for name in mapping_names(array.attrs)]
     mappings = [each.attributes for each in variables if each is not None]
-    groups = [tree.groups.get(path, {}) for path in _groups_around(array.path)]
+    groups = [tree.groups.get(path, {}) for path in groups_around(array.path)]
     for attrs in (array.attrs, *mappings, *groups):
         if has_wcs(attrs):
             return cards_of(attrs, f"{array.url}, array {array.path}")
@@ -86,12 +95,6 @@ def mapping_names(attrs: Mapping[str, Any]) -> list[str]:
     words = text.split() if isinstance(text, str) else []
     names = [word.removesuffix(":") for word in words if len(words) == 1 or word.endswith(":")]
     return list(dict.fromkeys(names))
-
-
-def _groups_around(path: str) -> Iterator[str]:
-    while path not in ("/", ""):
-        path = posixpath.dirname(path)
-        yield path
 
 
 def sky_mapping(cards: Cards, what: str) -> SkyMapping:
@@ -117,10 +120,14 @@ def cards_of(attrs: Mapping[str, Any], what: str) -> Cards:
         RegionError: If a value has another type, is not finite or too large, or an axis has no
             reference pixel.
     """
-    if "CTYPE1" in attrs:
-        values = {name: number_of(attrs[name]) for name in attrs if _is_of_wcs(name)}
+    if has_keywords(attrs):
+        values = {name: number_of(attrs[name]) for name in attrs if is_of_wcs(name)}
     else:
         values = _header_values(attrs[_header_names(attrs)[0]], what)
+    if len(values) > MOST_CARDS:
+        raise RegionError(
+            f"{what}: expected a WCS of at most {MOST_CARDS:,} keywords, found {len(values):,}"
+        )
     cards = {name: _value(name, each, what) for name, each in values.items()}
     for axis in ("1", *(match[1] for match in map(KIND.fullmatch, cards) if match)):
         for name in (f"CTYPE{axis}", f"CRPIX{axis}"):
@@ -129,7 +136,8 @@ def cards_of(attrs: Mapping[str, Any], what: str) -> Cards:
     return cards
 
 
-def _is_of_wcs(name: str) -> bool:
+def is_of_wcs(name: str) -> bool:
+    """Check whether a name is a keyword of a WCS."""
     return (WORDS.fullmatch(name) or NUMBERS.fullmatch(name)) is not None
 
 
@@ -157,7 +165,10 @@ def _header_names(attrs: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name in attrs
-        if name in TEXTS and isinstance(attrs[name], str) and "CTYPE1" in attrs[name]
+        if name in TEXTS
+        and isinstance(attrs[name], str)
+        and len(attrs[name]) <= MOST_TEXT
+        and "CTYPE1" in attrs[name]
     ]
 
 
@@ -181,7 +192,7 @@ def _header_values(text: str, what: str) -> dict[str, Any]:
         name = card[:8].rstrip()
         if name == "END":
             break
-        if _is_of_wcs(name):
+        if is_of_wcs(name):
             if name in values:
                 raise RegionError(f"{what}: expected one card {name}, found two")
             try:
@@ -218,7 +229,7 @@ def move_wcs(attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion)
     }
     headers = _header_names(attrs)
     parts: dict[str, Any] = {name: _without_cards(attrs[name]) for name in headers}
-    if "CTYPE1" in attrs:
+    if has_keywords(attrs):
         numbers = {name: shift for name, shift in shifts.items() if shift}
         parts |= {name: float(number_of(attrs[name])) - numbers[name] for name in numbers}
     else:
@@ -229,7 +240,7 @@ def move_wcs(attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion)
 def without_wcs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes without those of a WCS; a header keeps its other cards."""
     headers = {name: _without_cards(attrs[name]) for name in _header_names(attrs)}
-    return {name: value for name, value in {**attrs, **headers}.items() if not _is_of_wcs(name)}
+    return {name: value for name, value in {**attrs, **headers}.items() if not is_of_wcs(name)}
 
 
 def _move_header(text: str, shifts: Mapping[str, int]) -> str:
@@ -251,7 +262,7 @@ def _move_header(text: str, shifts: Mapping[str, int]) -> str:
 
 
 def _without_cards(text: str) -> str:
-    return _join(text, [card for card in _split(text) if not _is_of_wcs(card[:8].rstrip())])
+    return _join(text, [card for card in _split(text) if not is_of_wcs(card[:8].rstrip())])
 
 
 def _join(text: str, cards: list[str]) -> str:

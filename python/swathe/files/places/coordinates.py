@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import posixpath
 from typing import TYPE_CHECKING, Any, Literal
 
+from swathe.arrays.array_tree import groups_around
 from swathe.core.errors import LimitError, RegionError
 from swathe.files.variable import Variable, physical_values
 
@@ -84,9 +84,7 @@ def scopes_of(array: Array) -> Iterator[list[Array]]:
     group around it, and so on.
     """
     yield list(array.coords.values())
-    group = array.path
-    while group not in ("/", ""):
-        group = posixpath.dirname(group)
+    for group in groups_around(array.path):
         start = group if group.endswith("/") else f"{group}/"
         yield [each for each in array.others if each.path.startswith(start)]
 

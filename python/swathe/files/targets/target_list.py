@@ -38,7 +38,7 @@ from swathe.files.targets.columns import (
     standard_columns,
 )
 from swathe.files.targets.frames import frame_by_name
-from swathe.files.targets.hdus import hdu_key, hdus_of
+from swathe.files.targets.hdus import hdu_key, hdus_of, is_array_path
 from swathe.files.targets.list_tables import read_list
 from swathe.files.targets.positions import size_of
 from swathe.files.targets.result_names import unique_names
@@ -130,7 +130,7 @@ def read_targets(
         return _place(rows, way, [columns[name] for name in way])
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
     rows.sky = np.column_stack([*map(float_column, (columns["ra"], columns["dec"], sizes))])
-    rows = _check_sky(rows, [columns["ra"], columns["dec"], sizes])
+    rows = _without_arrays(_check_sky(rows, [columns["ra"], columns["dec"], sizes]))
     return place_in_sky(rows, sky_of, most_images, sizes.tolist())
 
 
@@ -389,6 +389,20 @@ def _check_sky(rows: RowTable, columns: list[Any]) -> RowTable:
     # The others one by one, to get the error of each; a size may be two sides, or pixels.
     doubtful = np.flatnonzero(rows.sound & ~good).tolist()
     _, faults = _try_each(doubtful, lambda row: check_sky_box(*(each[row] for each in columns)))
+    return rows.with_status(faults)
+
+
+def _without_arrays(rows: RowTable) -> RowTable:
+    """Return rows in the sky with faults of those of arrays."""
+    if not any(map(is_array_path, rows.hdu.few().values)):
+        return rows
+    rest = "expected a box, bounds or ranges of axes in a list, found a position on the sky"
+    pairs = enumerate(zip(rows.source.list(), rows.hdu.list(), strict=True))
+    faults: dict[int, Fault] = {
+        row: ("error", f"{source}, array {hdu}: {rest}")
+        for row, (source, hdu) in pairs
+        if is_array_path(hdu)
+    }
     return rows.with_status(faults)
 
 
