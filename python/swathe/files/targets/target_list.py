@@ -397,11 +397,11 @@ def _without_arrays(rows: RowTable) -> RowTable:
     if not any(map(is_array_path, rows.hdu.few().values)):
         return rows
     rest = "expected a box, bounds or ranges of axes in a list, found a position on the sky"
-    pairs = enumerate(zip(rows.source.list(), rows.hdu.list(), strict=True))
+    columns = zip(rows.source.list(), rows.hdu.list(), rows.sound.tolist(), strict=True)
     faults: dict[int, Fault] = {
         row: ("error", f"{source}, array {hdu}: {rest}")
-        for row, (source, hdu) in pairs
-        if is_array_path(hdu)
+        for row, (source, hdu, is_sound) in enumerate(columns)
+        if is_sound and is_array_path(hdu)
     }
     return rows.with_status(faults)
 
