@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
+from swathe._swathe import __version__
 from swathe.arrays.array_tree import MOST_NAMES, groups_around
 from swathe.core.errors import FormatError, OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
@@ -231,12 +232,10 @@ class ArrayCutout:
 
     def history(self) -> str:
         """Return a line for the attribute `history`: time, version, file and region."""
-        from importlib.metadata import version
-
         ends = zip(self.region.start, self.region.stop, strict=True)
         span = ", ".join(f"{first}:{last}" for first, last in ends)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"{now} swathe {version('swathe')}: cut {self.path}[{span}] of {self.url}"
+        return f"{now} swathe {__version__}: cut {self.path}[{span}] of {self.url}"
 
     def attrs_with_history(self) -> dict[str, Any]:
         """Return the global attributes, the newest line of `history` first, as in CF 2.6.2."""
