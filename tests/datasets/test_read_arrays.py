@@ -13,7 +13,6 @@ import swathe
 from swathe.catalog.records.datasets import Granule
 from swathe.core.errors import DatasetError, FormatError
 from swathe.datasets.array_metadata import _entries, _mjd
-from swathe.datasets.array_places import Places
 from swathe.datasets.earth_search import EarthArea
 from swathe.datasets.read_arrays import array_granules
 from swathe.files.array_file import ArrayFile
@@ -22,6 +21,7 @@ from tests.conftest import DATA
 from tests.support.fits_frames import Runner, frame
 
 h5py = pytest.importorskip("h5py")
+hdf_eos5 = pytest.importorskip("tests.support.hdf_eos5")
 CF_TIME = "hours since 2005-05-01 00:00:00"
 MJD_2005_05_01 = 53491.0
 
@@ -202,21 +202,6 @@ def test_times_beyond_any_calendar_are_none(value: Any) -> None:
     assert _mjd(value) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "GROUP=GRID_1 " * 70_000,
-        "GROUP=GRID_1\n" * 70_000,
-        "GROUP=GRID_1\n" + "\n" * 900_000 + "!\nEND_GROUP=GRID_1\n",
-        "GROUP=GRID_1\nXDim=" + " " * 900_000 + "!\nEND_GROUP=GRID_1\n",
-    ],
-    ids=["line", "lines", "empty", "blanks"],
-)
-def test_long_structures_take_linear_time(text: str) -> None:
-    grid = 'GROUP=GRID_2\n GridName="g"\n XDim=3\n XDim=4\nEND_GROUP=GRID_2\n'
-    assert Places(grid + text)._grids["g"] == {"GridName": '"g"', "XDim": "3"}
-
-
 def test_latitudes_of_all_arrays_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +337,27 @@ def test_elements_of_dicom_give_time_device_and_modality(
     assert (granule.facility, granule.instrument) == ("RHAPSODE", "CT")
     assert granule.t_min == pytest.approx(mjd, abs=1e-6)
     assert granule.t_max == granule.t_min
+
+
+def test_grids_and_swaths_of_hdf_eos5_have_places(tmp_path: Path) -> None:
+    [granule] = granules(hdf_eos5.write_grid(tmp_path / "a.he5", lower_right="(0.0,0.0)"))
+    assert granule.array == hdf_eos5.COLUMN and granule.note is None
+    assert covers(granule, 1, -179)
+    assert not covers(granule, -1, -1)
+    lat, lon = np.meshgrid(np.arange(-2, 2, 0.05), np.arange(178, 182, 0.05), indexing="ij")
+    [granule] = granules(hdf_eos5.write_swath(tmp_path / "b.he5", lat, lon))
+    assert granule.array == hdf_eos5.RADIANCE and granule.note is None
+    assert covers(granule, 0, 180)
+    assert not covers(granule, 0, 177)
+
+
+def test_corners_of_hdf_eos5_that_lie_are_errors(tmp_path: Path) -> None:
+    path = hdf_eos5.write_grid(tmp_path / "a.he5", upper_left="(0,99000000)")
+    with pytest.raises(FormatError, match="StructMetadata: expected a corner in degrees"):
+        granules(path)
+    [granule] = granules(hdf_eos5.write_grid(tmp_path / "b.he5", projection="HE5_GCTP_LAMAZ"))
+    assert granule.place is None and granule.note is not None
+    assert "found GCTP_LAMAZ" in granule.note
 
 
 def test_core_metadata_gives_the_time() -> None:

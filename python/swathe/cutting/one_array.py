@@ -119,7 +119,7 @@ def cut_array(
     if len(cuts) == 1:
         return cuts[0]
     (axis,) = (axis for axis in parts[0] if parts[0][axis] != parts[1][axis])
-    return join_sides(cuts[0], cuts[1], axis, array)
+    return join_sides(cuts[0], cuts[1], axis)
 
 
 def refuse_options(what: str, kind: str, options: Mapping[str, Any]) -> None:

@@ -47,7 +47,6 @@ INSTRUMENTS = (
     "Sensor_Name",
 )
 ODL = ("CoreMetadata.0", "coremetadata", "coremetadata.0")
-STRUCTURE = "StructMetadata.0"
 INFORMATION = "/HDFEOS INFORMATION"
 LONGEST_TEXT = 4_000_000
 COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d+)?)Z?")
@@ -69,7 +68,6 @@ class FileMetadata:
 
     def __init__(self, file: ArrayFile) -> None:
         """Read the attributes of the root group, and the texts of HDF-EOS and ASDF."""
-        self.structure = _text_of(file, STRUCTURE)
         odl = next(filter(None, (_text_of(file, name) for name in ODL)), "")
         self._attributes: dict[str, Any] = {
             **file.attrs,

@@ -6,7 +6,6 @@ A swath has a latitude and longitude for each pixel, or for tie points on coarse
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from swathe.files.array_region import plane_axes
 from swathe.files.places import geotiff
 from swathe.files.places.coordinates import BLOCK_ELEMENTS, MOST_ROW_ELEMENTS, check_size, values_of
 from swathe.files.places.grid import check_axis
+from swathe.files.places.hdf_eos_grid import EosGrid, check_radius, eos_grid
 from swathe.files.places.regions import pair_on_axes, tie_points_of
 
 if TYPE_CHECKING:
@@ -38,18 +38,13 @@ MOST_FILE_ELEMENTS = 2**30
 """Latitudes that are read from one file: those of fill take no room in it, but time."""
 GRID_LINES = 256
 """Lines along each axis of a grid, at most."""
-EARTH_RADII_M = (6.2e6, 6.5e6)
-"""Radii of the Earth; a file that names another one is of another planet."""
-GRID = re.compile(r"GRID_\d+")
-LARGEST_STRUCTURE = 1_000_000
 
 
 class Places:
     """Footprints of the arrays of one file; those of the same coordinates are computed once."""
 
-    def __init__(self, structure: str = "") -> None:
-        """Set the StructMetadata of the file."""
-        self._grids = _grids(structure)
+    def __init__(self) -> None:
+        """Begin without footprints."""
         self._left = MOST_FILE_ELEMENTS
         self._footprints: dict[tuple[object, ...], EarthFootprint | RegionError] = {}
 
@@ -63,11 +58,8 @@ class Places:
         """
         if geotiff.has_place(array):
             return _raster(array)
-        name = next((each.partition(":")[2] for each in array.dims if ":" in each), "")
-        group = self._grids.get(name) if name else None
-        if group is not None:
-            _check_grid(array, group)
-            return self._once(("", group["GridName"]), partial(_hdf_eos_grid, array, group))
+        if (grid := eos_grid(array)) is not None:
+            return self._once(("", grid.name), partial(_hdf_eos_grid, grid))
         pair = pair_on_axes(array)
         _check_earth(array)
         if pair is None:
@@ -104,7 +96,7 @@ def _check_earth(array: Array) -> None:
     for attribute in ("semi_major_axis", "earth_radius"):
         value = None if mapping is None else mapping.attrs.get(attribute)
         if value is not None:
-            _check_radius(_first_number(value))
+            check_radius(_first_number(value))
 
 
 def _first_number(value: Any) -> float:
@@ -113,11 +105,6 @@ def _first_number(value: Any) -> float:
         return float(np.ravel(value)[0])
     except (IndexError, OverflowError, TypeError, ValueError):
         return math.nan
-
-
-def _check_radius(radius_m: float) -> None:
-    if not EARTH_RADII_M[0] <= radius_m <= EARTH_RADII_M[1]:
-        raise RegionError(f"expected the radius of the Earth, found {radius_m:g} m")
 
 
 def _by_coordinates(latitude: Array, longitude: Array) -> EarthFootprint:
@@ -274,7 +261,7 @@ def _raster(array: Array) -> EarthFootprint:
     attrs = array.attrs
     matrix, to_degrees = geotiff.pixel_transform(array), geotiff.degrees_transformer(array)
     if "GeogSemiMajorAxisGeoKey" in attrs:
-        _check_radius(_first_number(attrs["GeogSemiMajorAxisGeoKey"]))
+        check_radius(_first_number(attrs["GeogSemiMajorAxisGeoKey"]))
     y, x = plane_axes(array)
     sizes = array.shape[y], array.shape[x]
     rows, columns = (np.linspace(-0.5, size - 0.5, min(size, GRID_LINES) + 1) for size in sizes)
@@ -294,86 +281,7 @@ def _raster(array: Array) -> EarthFootprint:
     return earth_footprint(lat, lon, steps)
 
 
-def _grids(structure: str) -> dict[str, dict[str, str]]:
-    """Return what StructMetadata says of each grid, by its name; of equal names, the first."""
-    grids: dict[str, dict[str, str]] = {}
-    entries: dict[str, str] | None = None
-    for line in structure[:LARGEST_STRUCTURE].splitlines():
-        key, equals, value = (part.strip() for part in line.partition("="))
-        if key == "GROUP" and GRID.fullmatch(value):
-            entries = {}
-        elif key == "END_GROUP" and GRID.fullmatch(value) and entries is not None:
-            grids.setdefault(entries.get("GridName", "").strip('"'), entries)
-            entries = None
-        elif entries is not None and equals:
-            entries.setdefault(key, value)
-    return grids
-
-
-def _check_grid(array: Array, entries: dict[str, str]) -> None:
-    """Check that StructMetadata describes the grid of an array.
-
-    Raises:
-        FormatError: If it does not.
-    """
-    what = f"{array.url}, array {array.path}: StructMetadata"
-    names = {
-        each.partition(":")[0]: size for each, size in zip(array.dims, array.shape, strict=True)
-    }
-    try:
-        height, width = int(entries["YDim"]), int(entries["XDim"])
-        _pair(entries["UpperLeftPointMtrs"])
-        _pair(entries["LowerRightMtrs"])
-    except (KeyError, ValueError):
-        raise FormatError(f"{what}: expected the size and corners of a grid, found none") from None
-    if (names.get("YDim"), names.get("XDim")) != (height, width):
-        raise FormatError(f"{what}: expected a grid of {dict(names)}, found {height} x {width}")
-
-
-def _hdf_eos_grid(array: Array, entries: dict[str, str]) -> EarthFootprint:
-    """Return the footprint of a grid of HDF-EOS, geographic or sinusoidal."""
-    height, width = int(entries["YDim"]), int(entries["XDim"])
-    left, top = _pair(entries["UpperLeftPointMtrs"])
-    right, bottom = _pair(entries["LowerRightMtrs"])
-    what = f"{array.url}, array {array.path}: StructMetadata"
-    x, y = (np.linspace(*ends, GRID_LINES + 1) for ends in ((left, right), (top, bottom)))
-    steps = height / GRID_LINES, width / GRID_LINES
-    projection = entries.get("Projection", "")
-    if projection == "GCTP_GEO":
-        south_north, west_east = _packed_degrees((top, bottom)), _packed_degrees((left, right))
-        if max(map(abs, south_north)) > 90 or max(map(abs, west_east)) > 360:
-            raise FormatError(
-                f"{what}: expected corners in degrees, found {south_north}, {west_east}"
-            )
-        return _mesh(np.linspace(*south_north, len(y)), np.linspace(*west_east, len(x)), steps)
-    if projection != "GCTP_SNSOID":
-        raise RegionError(f"expected the projection GCTP_GEO or GCTP_SNSOID, found {projection}")
-    try:
-        numbers = [float(each) for each in entries.get("ProjParams", "").strip("()").split(",")]
-    except ValueError:
-        raise FormatError(f"{what}: expected numbers in ProjParams, found others") from None
-    _check_radius(numbers[0])
-    if any(numbers[1:]):
-        raise RegionError(f"expected a sinusoidal grid around Greenwich, found {numbers}")
-    lat_rad = np.meshgrid(y, x, indexing="ij")[0] / numbers[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lon = np.degrees(x[None] / (numbers[0] * np.cos(lat_rad)))
-    lon[~(np.abs(lon) <= 180.000001)] = np.nan
-    return earth_footprint(np.degrees(lat_rad), lon, steps)
-
-
-def _pair(text: str) -> tuple[float, float]:
-    x, y = map(float, text.strip("()").split(","))
-    if not (math.isfinite(x) and math.isfinite(y)):
-        raise ValueError(f"expected two numbers, found {text}")
-    return x, y
-
-
-def _packed_degrees(ends: tuple[float, float]) -> tuple[float, float]:
-    """Return angles of DDDMMMSSS.SS (GCTP) in degrees."""
-    angles = []
-    for angle in ends:
-        whole, rest = divmod(abs(angle), 1e6)
-        minutes, seconds = divmod(rest, 1e3)
-        angles.append(math.copysign(whole + minutes / 60 + seconds / 3600, angle))
-    return angles[0], angles[1]
+def _hdf_eos_grid(grid: EosGrid) -> EarthFootprint:
+    height, width = grid.shape
+    rows, columns = (np.linspace(0, side, GRID_LINES + 1) for side in grid.shape)
+    return earth_footprint(*grid.places(rows, columns), (height / GRID_LINES, width / GRID_LINES))

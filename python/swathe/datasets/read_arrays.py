@@ -40,7 +40,7 @@ def array_granules(path: str, file: ArrayFile, size: int) -> list[Granule]:
             f"{file.url}: expected at most {MOST_ARRAYS} arrays to catalogue, found {len(arrays)}"
         )
     metadata = FileMetadata(file)
-    places = Places(metadata.structure)
+    places = Places()
     platform, instrument = metadata.origin()
     granules = []
     for number, array in enumerate(arrays):

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import __version__
 from swathe.arrays.array_tree import MOST_NAMES, groups_around
+from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.core.errors import FormatError, OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
 from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.dicom import attributes_of_part
+from swathe.files.places.hdf_eos_grid import MAPPING, grid_coordinates
 from swathe.files.places.tie_points import tie_points
 from swathe.files.variable import Variable, number_of, physical_values
 
@@ -372,6 +374,12 @@ def cut_region(
     if len(ties := tie_points(array)) == 1:
         coords |= ties[0].variables(spans, region.single, names)
     attrs = _group_attrs(file, array.path)
+    if attrs.pop(STRUCTURE, None) is not None:
+        places, mapping = grid_coordinates(array, spans, region.single, names)
+        coords = {**places, **coords}
+        if mapping is not None and "grid_mapping" not in main.attrs:
+            others.setdefault(MAPPING, mapping)
+            main = replace(main, attrs={**main.attrs, "grid_mapping": MAPPING})
     if has_wcs(attrs):
         attrs = move_wcs(attrs, names, region)
     return ArrayCutout(

@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swathe.files.array_region import ArrayRegion
-from swathe.files.places.coordinates import sureness
+from swathe.files.places.coordinates import sureness_by
 from swathe.files.variable import SCALING, Variable, physical_values
 
 if TYPE_CHECKING:
-    from swathe.files.array import Array
     from swathe.files.array_cutout import ArrayCutout
 
 LIMITS = ("valid_min", "valid_max", "valid_range", "actual_range")
 PACKING = (*SCALING, "_FillValue", "missing_value", "_Unsigned")
 
 
-def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int, array: Array) -> ArrayCutout:
+def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int) -> ArrayCutout:
     """Join two cuts of one array along an axis; the second one follows the end of the axis.
 
     The region begins with the first cut and ends beyond the array. Longitudes go on: those of the
@@ -28,13 +27,12 @@ def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int, array: Array)
         first: cut at the end of the axis.
         second: cut at its begin.
         axis: number of the axis of the array.
-        array: the array.
     """
     name = first.dims[axis - sum(one < axis for one in first.region.single)]
     longitudes = {
         word
-        for key, each in array.coords.items()
-        if sureness(each, "longitude")
+        for key, each in first.coords.items()
+        if sureness_by(key.rpartition("/")[2], each.attrs, "longitude")
         for word in (key, *str(each.attrs.get("bounds", "")).split())
     }
 

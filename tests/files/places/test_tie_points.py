@@ -170,7 +170,8 @@ def test_dimension_maps_of_a_real_file(name: str, factor: int) -> None:
     np.testing.assert_array_equal(cutout.coords["Latitude"].data, actual[0][part])
 
 
-MAP = """SwathName="S"
+MAP = """GROUP=SWATH_1
+SwathName="S"
 OBJECT=DimensionMap_1
 GeoDimension="g"
 DataDimension="d"

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.ma
 from h5py import h5d, h5o
 
-from swathe.arrays.index_writer import IndexWriter, by_library, contiguous, inline, refusal
+from swathe.arrays.index_writer import (
+    IndexWriter,
+    by_library,
+    contiguous,
+    encode_attribute,
+    inline,
+    refusal,
+)
 from swathe.arrays.readers.hdf5_dims import Dimensions
 from swathe.arrays.readers.hdf5_types import (
     attributes_of,
@@ -24,10 +31,11 @@ from swathe.arrays.readers.hdf5_types import (
     is_plain,
     plain_dtype,
 )
+from swathe.arrays.struct_metadata import LARGEST, STRUCTURE, field_axes
 from swathe.core.errors import FormatError, LimitError, RegionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MOST_OBJECTS = 100_000
 """Limit of the links of a file."""
@@ -48,6 +56,8 @@ ERRORS = (
     *(RuntimeError, TypeError, ValueError),
 )
 """What h5py raises for damaged files."""
+INFORMATION = "/HDFEOS INFORMATION"
+"""Group of HDF-EOS 5 with the texts that describe the file."""
 UNKNOWN = np.dtype("V0")
 """Type of what is not opened."""
 
@@ -62,7 +72,10 @@ def describe(file: BinaryIO) -> bytes:
         writer = IndexWriter("hdf5", f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}")
         tree = _tree_of(root)
         writer.groups = {path: attributes_of(root[path]) for path in tree.groups}
-        dimensions = Dimensions(root, tree.groups, tree.datasets)
+        if structure := _structure_of(file, tree.datasets):
+            writer.groups["/"] = {**writer.groups["/"], STRUCTURE: encode_attribute(structure)}
+        axes = field_axes(structure)
+        dimensions = Dimensions(root, tree.groups, tree.datasets, axes)
         for path, dataset in tree.datasets.items():
             if not dimensions.is_only_dimension(dataset):
                 _add_dataset(writer, file, path, dataset, dimensions.names(path, dataset))
@@ -155,6 +168,26 @@ def _tree_of(root: h5py.File) -> _Tree:
                 tree.groups.append(path)
                 waiting.append((path, target))
     return tree
+
+
+def _structure_of(file: BinaryIO, datasets: Mapping[str, h5py.Dataset]) -> str:
+    """Return the joined parts of `StructMetadata` of HDF-EOS 5; empty without them.
+
+    A part that is refused as an array, is no text or longer than `LARGEST` ends it.
+    """
+    parts: list[str] = []
+    while (dataset := datasets.get(f"{INFORMATION}/StructMetadata.{len(parts)}")) is not None:
+        try:
+            is_refused = _storage_of(None, file, dataset)[0]["kind"] == "refused"
+            if is_refused or dataset.size != 1 or dataset.dtype.itemsize > LARGEST:
+                break
+            value = np.ravel(dataset[()])[0]
+        except ERRORS:  # the array of this path is refused, with the reason
+            break
+        if not isinstance(value, bytes) or sum(map(len, parts)) + len(value) > LARGEST:
+            break
+        parts.append(value.rstrip(b"\0").decode("utf-8", "backslashreplace"))
+    return "".join(parts)
 
 
 def _address(target: Any) -> int:

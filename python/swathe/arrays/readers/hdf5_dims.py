@@ -1,4 +1,4 @@
-"""Names of the axes of HDF5 arrays, as the NetCDF library gives them."""
+"""Names of the axes of HDF5 arrays, as the NetCDF library or HDF-EOS gives them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import numpy as np
 from h5py import h5o, h5r
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 ONLY_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError)
 
 
 class Dimensions:
-    """Dimension scales of a file, and made-up (`phony`) names of axes without one."""
+    """Dimension scales of a file, axes of HDF-EOS, and made-up (`phony`) names of others."""
 
     def __init__(
-        self, root: h5py.File, groups: Iterable[str], datasets: Mapping[str, h5py.Dataset]
+        self,
+        root: h5py.File,
+        groups: Iterable[str],
+        datasets: Mapping[str, h5py.Dataset],
+        axes: Mapping[str, Sequence[tuple[str, int]]],
     ) -> None:
         """Find the scales.
 
@@ -28,8 +32,10 @@ class Dimensions:
             root: the file.
             groups: paths of all groups.
             datasets: all datasets, by path.
+            axes: names and lengths (at most 0 if unlimited) that HDF-EOS says of some datasets.
         """
         self._root = root
+        self._axes = axes
         self._scales: dict[int, str] = {}
         self._by_id: dict[int, str] = {}
         self._only: set[int] = set()
@@ -77,6 +83,8 @@ class Dimensions:
         if not dataset.shape or self.is_only_dimension(dataset):
             return count
         names = self._scale_names(dataset)
+        if not any(names):
+            names = self._names_of_fields(path, dataset)
         for axis, side in enumerate(dataset.shape):
             if names[axis]:
                 continue
@@ -91,6 +99,15 @@ class Dimensions:
                 count += 1
         self._names[path] = names
         return count
+
+    def _names_of_fields(self, path: str, dataset: h5py.Dataset) -> list[str]:
+        """Return the names of HDF-EOS, or empty ones if it says nothing or something else."""
+        axes = self._axes.get(path, ())
+        fits = len(axes) == dataset.ndim and all(
+            length in (side, min(length, 0))
+            for (_, length), side in zip(axes, dataset.shape, strict=True)
+        )
+        return [name for name, _ in axes] if fits else [""] * dataset.ndim
 
     def _scale_names(self, dataset: h5py.Dataset) -> list[str]:
         """Return the name of the scale of each axis, or an empty one."""

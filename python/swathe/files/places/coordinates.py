@@ -37,6 +37,11 @@ NAMES = {
     "time": {"time"},
 }
 AXES = {"latitude": "Y", "longitude": "X", "time": "T"}
+ATTRIBUTES = {
+    "latitude": {"standard_name": "latitude", "units": "degrees_north"},
+    "longitude": {"standard_name": "longitude", "units": "degrees_east"},
+}
+"""Attributes of a coordinate that is made."""
 PHONY = "phony_dim_"
 """Begin of names of axes that have none in the file."""
 PLAIN_UNITS = {"", "degree", "degrees", "deg"}

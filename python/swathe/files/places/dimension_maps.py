@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-STRUCTURE = "StructMetadata.0"
+from swathe.arrays.struct_metadata import integer_of, structures_of, unquoted
+
 MOST_OFFSET = 2**31
 
 
@@ -37,33 +38,20 @@ def dimension_maps(structure: Any) -> dict[tuple[str, str], DimensionMap]:
         structure: text of the attribute `StructMetadata.0`; anything else has no maps.
     """
     maps: dict[tuple[str, str], DimensionMap] = {}
-    if not isinstance(structure, str):
-        return maps
-    swath = ""
-    values: dict[str, str] = {}
-    for line in structure.splitlines():
-        key, _, text = line.strip().partition("=")
-        value = text.strip().strip('"')
-        if key == "SwathName":
-            swath = value
-        elif key == "OBJECT":
-            values = {}
-        elif key == "END_OBJECT" and value.startswith("DimensionMap_"):
-            names = (values.get("GeoDimension"), values.get("DataDimension"))
-            offset, increment = _integer(values.get("Offset")), _integer(values.get("Increment"))
-            if None not in names and offset is not None and increment:
-                maps[f"{names[0]}:{swath}", f"{names[1]}:{swath}"] = _map_of(offset, increment)
-        else:
-            values[key] = value
+    for swath in structures_of(structure):
+        for kind, values in swath.objects:
+            names = [unquoted(values.get(f"{each}Dimension", "")) for each in ("Geo", "Data")]
+            offset, increment = (_number(values.get(each)) for each in ("Offset", "Increment"))
+            if kind == "DimensionMap" and all(names) and offset is not None and increment:
+                geolocation, data = (f"{name}:{swath.name}" for name in names)
+                maps[geolocation, data] = _map_of(offset, increment)
     return maps
 
 
-def _integer(text: str | None) -> int | None:
+def _number(text: str | None) -> int | None:
     """Return a whole number below `MOST_OFFSET`; `None` if it is none."""
-    if text is None or not text.lstrip("+-").isdecimal() or len(text) > 11:
-        return None
-    number = int(text)
-    return number if abs(number) < MOST_OFFSET else None
+    number = integer_of(text)
+    return number if number is not None and abs(number) < MOST_OFFSET else None
 
 
 def _map_of(offset: int, increment: int) -> DimensionMap:

@@ -1,7 +1,7 @@
 """Regions of arrays by geographic bounds.
 
 An array has a place by the CF conventions (latitudes and longitudes on an axis each, or for each
-pixel), by coarser tie points, or by the tags of GeoTIFF.
+pixel), by coarser tie points, by the tags of GeoTIFF, or in a grid of HDF-EOS.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from swathe.files.places.bounds import Bounds
 from swathe.files.places.coordinates import axes_of, find, scopes_of, sureness
 from swathe.files.places.geotiff import has_place, raster_ranges
 from swathe.files.places.grid import grid_ranges
+from swathe.files.places.hdf_eos_grid import GEOGRAPHIC, SINUSOIDAL, eos_grid, other_projection
 from swathe.files.places.swath import swath_box
 from swathe.files.places.tie_points import tie_points
 
@@ -30,7 +31,7 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     curvilinear grids it is the smallest box of indices that has all pixels in the bounds.
 
     Args:
-        array: an array with coordinates of CF, or of a GeoTIFF.
+        array: an array with coordinates of CF, of a GeoTIFF, or in a grid of HDF-EOS.
         bounds: `(west, south, east, north)` in degrees. Longitudes are from -180 to 360, whatever
             those of the file; `west > east` crosses the dateline.
 
@@ -49,6 +50,8 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     what = f"{array.url}, array {array.path}"
     if has_place(array):
         parts = raster_ranges(array, box)
+    elif (grid := eos_grid(array)) is not None:
+        parts = grid.ranges(box)
     elif (pair := pair_on_axes(array)) is None:
         region = tie_points_of(array).box(box)
         parts = [] if region is None else [region]
@@ -133,6 +136,12 @@ def tie_points_of(array: Array) -> TiePoints:
 
 
 def _no_place(array: Array) -> RegionError:
+    projection = other_projection(array)
+    if projection is not None:
+        return RegionError(
+            f"{array.url}, array {array.path}: expected latitude and longitude, or a grid in "
+            f"{GEOGRAPHIC} or {SINUSOIDAL}, found {projection}"
+        )
     return RegionError(
         f"{array.url}, array {array.path}: expected latitude and longitude on axes of the array "
         f"{array.dims or array.shape}, found {_on_other_axes(array)}; give index= or box="

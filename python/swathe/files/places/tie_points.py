@@ -15,7 +15,9 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.files.places.coordinates import (
+    ATTRIBUTES,
     axes_of,
     check_size,
     index_box,
@@ -23,7 +25,7 @@ from swathe.files.places.coordinates import (
     surest,
     values_of,
 )
-from swathe.files.places.dimension_maps import IDENTITY, STRUCTURE, DimensionMap, dimension_maps
+from swathe.files.places.dimension_maps import IDENTITY, DimensionMap, dimension_maps
 from swathe.files.variable import Variable
 
 if TYPE_CHECKING:
@@ -41,10 +43,6 @@ FACTORS = (5, 10)
 MOST_BEYOND = 2.0
 """Distance beyond the outermost tie point over which places are extrapolated, in tie points."""
 SCAN = re.compile(r"(\d{1,4})\*nscans\b", re.ASCII)
-ATTRIBUTES = {
-    "latitude": {"standard_name": "latitude", "units": "degrees_north"},
-    "longitude": {"standard_name": "longitude", "units": "degrees_east"},
-}
 
 
 @dataclass(frozen=True)
