@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.core.angles import Size
 from swathe.core.box import LIMIT, Box, box_around, height_width
@@ -34,6 +34,13 @@ def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
             return WCS(cards)
         with fits.open(BytesIO(tables), memmap=False) as hdus:
             return WCS(cards, hdus)
+
+
+class SkyBoxes(Protocol):
+    """What makes boxes around positions: a `SkyMapping`, or the GWCS of an array."""
+
+    def boxes(self, coordinates: SkyCoord) -> Callable[[int, float | Size], Box]:
+        """Return the function that makes the box around one of some coordinates, by its number."""
 
 
 class SkyScales:
@@ -195,6 +202,17 @@ class SkyMapping(SkyScales):
             raise RegionError(f"{self.label}: its WCS cannot be used: {error}") from error
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
+
+    def boxes(self, coordinates: SkyCoord) -> Callable[[int, float | Size], Box]:
+        """Return the function that makes the box around one of some coordinates, by its number.
+
+        It raises as `box_at` does.
+
+        Raises:
+            RegionError: If the frame of the image cannot be reached.
+        """
+        x, y = (values.tolist() for values in self.world_to_pixel(coordinates))
+        return lambda number, size: self.box_at(x[number], y[number], size)
 
     def box(self, coordinate: SkyCoord, size: float | tuple[float, float] | Size) -> Box:
         """Return the box around one coordinate; `size` is as in `box_at`."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.arrays.array_tree import ArrayTree
-    from swathe.core.sky import SkyMapping
+    from swathe.core.sky import SkyBoxes
     from swathe.files.source_name import Source
 
 IMAGES = ("image", "compressed-image")
@@ -366,6 +366,16 @@ def _begins_as_fits(file: str) -> bool:
         os.close(content)
 
 
-def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
-    """Return the sky mapping of an image."""
+def sky_of(file: str, hdu: HduKey | None) -> SkyBoxes:
+    """Return what makes boxes around positions on an image, or on an array by its path.
+
+    Raises:
+        SwatheError: If the file cannot be read, or has no such array or WCS.
+    """
+    if isinstance(hdu, str) and hdu.startswith("/"):
+        from swathe.files.places.sky import array_sky
+
+        source = open_any(file)
+        if isinstance(source, ArrayFile):
+            return array_sky(source[hdu])
     return open_from_cache(file).image(hdu).sky

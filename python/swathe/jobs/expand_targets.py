@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog, Match
     from swathe.core.row_record import Fault
-    from swathe.core.sky import SkyMapping
+    from swathe.core.sky import SkyBoxes
     from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
     from swathe.operations.operation import ReducingOperation
@@ -293,7 +293,7 @@ def _read(
     """
     unreadable: set[str] = set() if arrays is None else arrays.unreadable
 
-    def sky_of_source(file: str, hdu: HduKey | None) -> SkyMapping:
+    def sky_of_source(file: str, hdu: HduKey | None) -> SkyBoxes:
         check_file(file, check_source)
         try:
             return sky_of(file, hdu)

@@ -15,7 +15,7 @@ import numpy as np
 
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyMapping
-from swathe.files.file import sky_of
+from swathe.files.file import open_from_cache
 from swathe.files.targets.hdus import hdu_key
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
 def scale_deg(rows: RowTable) -> float | None:
     """Return the pixel size in degrees of the first readable image; `None` if there is none."""
     for row in rows.take(np.flatnonzero(rows.has_box & rows.sound)[:1]):
-        scales = sky_of(row.source, hdu_key(row.hdu)).scales
+        scales = open_from_cache(row.source).image(hdu_key(row.hdu)).sky.scales
         return math.sqrt(scales[0] * scales[1])
     return None
 

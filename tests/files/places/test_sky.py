@@ -128,5 +128,5 @@ def test_other_packages_do_not_read_the_file(image: Path) -> None:
         asdf.open(image.with_name("hostile.asdf"), lazy_tree=False).close()
         assert len(runs) == 1
         with image.with_name("hostile.asdf").open("rb") as file:
-            assert b"scales" in reader.locate(file, "/roman/meta/wcs", 5.9, -72.0)
+            assert b"scales" in reader.locate(file, "/roman/meta/wcs", [5.9], [-72.0])
     assert len(runs) == 1

@@ -95,17 +95,17 @@ def _system_of_part(system: Any, path: str, start: list[int]) -> Any:
     return part
 
 
-def locate(file: IO[bytes], path: str, longitude: float, latitude: float) -> bytes:
-    """Return where a position of ICRS lies, as JSON: `x`, `y`, and `scales`.
+def locate(file: IO[bytes], path: str, longitudes: list[float], latitudes: list[float]) -> bytes:
+    """Return where positions of ICRS lie, as a JSON list of `x`, `y`, and `scales`.
 
     `x` and `y` are pixels from 0, null if there is no such place; `scales` are degrees for a pixel
-    along x and y there.
+    along x and y there. A position that cannot be computed has a `fault` instead.
 
     Args:
         file: the file, for reading at any position.
         path: path of the system in its tree.
-        longitude: right ascension in degrees.
-        latitude: declination in degrees.
+        longitudes: right ascensions in degrees.
+        latitudes: declinations in degrees.
 
     Raises:
         FormatError: If the file is damaged.
@@ -119,21 +119,43 @@ def locate(file: IO[bytes], path: str, longitude: float, latitude: float) -> byt
             raise RegionError(f"{path}: expected coordinates of the sky, found {frame}")
         if frame.reference_frame is None:
             raise RegionError(f"{path}: expected a frame of the sky with a reference, found none")
-        place = SkyCoord(longitude, latitude, unit="deg").transform_to(frame.reference_frame)
-        angles = (place.spherical.lon, place.spherical.lat)
-        world = [each.to_value(unit) for each, unit in zip(angles, frame.unit, strict=True)]
-        x, y = (float(each) for each in system.invert(*world, with_bounding_box=False))
-        if not (np.isfinite(x) and np.isfinite(y)):
-            return json.dumps({"x": None, "y": None, "scales": [1, 1]}).encode()
-        scales = []
-        for dx, dy in ((1, 0), (0, 1)):
-            ends = [
-                system(x + sign * dx / 2, y + sign * dy / 2, with_bounding_box=False)
-                for sign in (-1, 1)
-            ]
-            one, other = (SkyCoord(*end, unit=frame.unit) for end in ends)
-            scales.append(float(one.separation(other).deg))
-        return json.dumps({"x": x, "y": y, "scales": scales}).encode()
+        all_places = SkyCoord(longitudes, latitudes, unit="deg")
+        places = all_places.transform_to(frame.reference_frame)
+        try:
+            pixels = _pixels_of(system, frame, places)
+        except Exception:  # of one of them; each says why
+            pixels = [_pixel_of(system, frame, place) for place in places]
+        return json.dumps(pixels).encode()
+
+
+def _pixel_of(system: Any, frame: CelestialFrame, place: SkyCoord) -> dict[str, Any]:
+    try:
+        return _pixels_of(system, frame, place.reshape(1))[0]
+    except Exception as error:  # models share no base class of errors
+        return {"fault": f"{type(error).__name__}: {error}"[:300]}
+
+
+def _pixels_of(system: Any, frame: CelestialFrame, places: SkyCoord) -> list[dict[str, Any]]:
+    """Return where positions lie, as `locate` does."""
+    angles = (places.spherical.lon, places.spherical.lat)
+    world = [each.to_value(unit) for each, unit in zip(angles, frame.unit, strict=True)]
+    inverse = system.invert(*world, with_bounding_box=False)
+    x, y = (np.broadcast_to(np.asarray(each, float), places.shape) for each in inverse)
+    is_place = np.isfinite(x) & np.isfinite(y)
+    inside_x, inside_y = np.where(is_place, x, 0), np.where(is_place, y, 0)
+    scales = []
+    for dx, dy in ((1, 0), (0, 1)):
+        ends = [
+            system(inside_x + sign * dx / 2, inside_y + sign * dy / 2, with_bounding_box=False)
+            for sign in (-1, 1)
+        ]
+        one, other = (SkyCoord(*end, unit=frame.unit) for end in ends)
+        scales.append(np.broadcast_to(one.separation(other).deg, places.shape).tolist())
+    numbers = zip(x.tolist(), y.tolist(), *scales, is_place.tolist(), strict=True)
+    return [
+        {"x": east, "y": north, "scales": sides} if is_there else {"x": None, "y": None}
+        for east, north, *sides, is_there in numbers
+    ]
 
 
 def _check_pixel_axes(system: Any, path: str) -> None:

@@ -49,8 +49,8 @@ def parse_hdu(text: str) -> HduKey:
 
 
 def hdu_key(text: str | None) -> HduKey | None:
-    """Return the HDU of a row, from its text."""
-    return None if text is None else parse_hdu(text)
+    """Return the HDU of a row, from its text; the path of an array stays as it is."""
+    return text if text is None or is_array_path(text) else parse_hdu(text)
 
 
 def hdu_text(hdu: HduKey | None) -> str | None:

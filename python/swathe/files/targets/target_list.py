@@ -27,7 +27,7 @@ from swathe.core.angles import Size
 from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
-from swathe.core.sky import SkyMapping, coordinates
+from swathe.core.sky import SkyBoxes, coordinates
 from swathe.files.targets.arrays import with_arrays
 from swathe.files.targets.bounds import BOUNDS, boxes_of_bounds
 from swathe.files.targets.cells import InvalidCell, float_column, is_missing, text_of, texts
@@ -69,7 +69,7 @@ LONGEST_TEXT = 100_000
 
 def read_targets(
     target_list: Any,
-    sky_of: Callable[[str, HduKey | None], SkyMapping],
+    sky_of: Callable[[str, HduKey | None], SkyBoxes],
     store: str | None = None,
     most_images: int | None = None,
     choices: ListOptions | None = None,
@@ -83,12 +83,12 @@ def read_targets(
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
     Relative file names in a table file are relative to its folder; with a `store` all are paths in
-    it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
-    `choices` have values for columns that the list lacks. With `is_combined`, results are made from
-    several targets, which must be sky positions; then the table has their groups and bands. For a
-    piece of a list, `first` is the number of its first target, and `names` returns the names of
-    results from ids. `tree_of` returns the arrays of a file that is not FITS, and keeps its chunk
-    index; without it no such file is opened.
+    it. `sky_of` returns what makes boxes on an HDU or array; it is called for at most
+    `most_images` images. `choices` have values for columns that the list lacks. With
+    `is_combined`, results are made from several targets, which must be sky positions; then the
+    table has their groups and bands. For a piece of a list, `first` is the number of its first
+    target, and `names` returns the names of results from ids. `tree_of` returns the arrays of a
+    file that is not FITS, and keeps its chunk index; without it no such file is opened.
 
     Raises:
         TargetsError: If the table cannot be read or lacks columns.
@@ -130,7 +130,9 @@ def read_targets(
         return _place(rows, way, [columns[name] for name in way])
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
     rows.sky = np.column_stack([*map(float_column, (columns["ra"], columns["dec"], sizes))])
-    rows = _without_arrays(_check_sky(rows, [columns["ra"], columns["dec"], sizes]))
+    rows = _check_sky(rows, [columns["ra"], columns["dec"], sizes])
+    if tree_of is None:
+        rows = _without_arrays(rows)
     return place_in_sky(rows, sky_of, most_images, sizes.tolist())
 
 
@@ -396,7 +398,7 @@ def _without_arrays(rows: RowTable) -> RowTable:
     """Return rows in the sky with faults of those of arrays."""
     if not any(map(is_array_path, rows.hdu.few().values)):
         return rows
-    rest = "expected a box, bounds or ranges of axes in a list, found a position on the sky"
+    rest = "expected an image of FITS, found an array"
     columns = zip(rows.source.list(), rows.hdu.list(), rows.sound.tolist(), strict=True)
     faults: dict[int, Fault] = {
         row: ("error", f"{source}, array {hdu}: {rest}")
@@ -408,7 +410,7 @@ def _without_arrays(rows: RowTable) -> RowTable:
 
 def place_in_sky(
     rows: RowTable,
-    sky_of: Callable[[str, HduKey | None], SkyMapping],
+    sky_of: Callable[[str, HduKey | None], SkyBoxes],
     most_images: int | None = None,
     sizes: Sequence[float | Size] | None = None,
 ) -> RowTable:
@@ -416,7 +418,7 @@ def place_in_sky(
 
     Args:
         rows: rows; those that are not in the sky, or cannot be cut, stay as they are.
-        sky_of: function that returns the sky mapping of an HDU.
+        sky_of: function that returns what makes boxes on an HDU or array.
         most_images: number of images for which it is called; rows of others get no box.
         sizes: size of each row, if some are not one angle.
     """
@@ -443,12 +445,12 @@ def place_in_sky(
 
 
 def _place_on(
-    sky: SkyMapping, rows: RowTable, here: list[int], sizes: Sequence[float | Size]
+    sky: SkyBoxes, rows: RowTable, here: list[int], sizes: Sequence[float | Size]
 ) -> tuple[dict[int, Box], dict[int, Fault]]:
     """Return the boxes on one image, and the faults of rows without one."""
-    x, y = sky.world_to_pixel(coordinates(*rows.sky[here, :2].T))
-    places = dict(zip(here, zip(x.tolist(), y.tolist(), strict=True), strict=True))
-    return _try_each(here, lambda row: sky.box_at(*places[row], sizes[row]))
+    box = sky.boxes(coordinates(*rows.sky[here, :2].T))
+    numbers = {row: number for number, row in enumerate(here)}
+    return _try_each(here, lambda row: box(numbers[row], sizes[row]))
 
 
 def check_sky_box(ra: Any, dec: Any, size: Any) -> Box:
