@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from swathe.jobs import Jobs
 from swathe.jobs.types import Options
-from tests.conftest import DATA, MORE
 from tests.support.job_runner import contents_of, ended, running
 
 h5py = pytest.importorskip("h5py")
-GWCS = DATA / "formats" / "nircamwcs.asdf"
 VALUES = np.arange(300 * 400, dtype="f4").reshape(300, 400)
 CARDS: dict[str, Any] = {
     "CTYPE1": "RA---TAN",
@@ -117,32 +114,3 @@ def test_lists_of_images_take_no_arrays(tmp_path: Path) -> None:
     rows = read_targets(table_of(tmp_path), sky_of)
     assert rows.sound.tolist() == [False] * 4 + [True, False]
     assert "array /map: expected an image of FITS, found an array" in rows.faults()[0][1]
-
-
-@MORE
-@pytest.mark.skipif(not GWCS.is_file(), reason=f"no data in {DATA}")
-def test_positions_by_a_gwcs(tmp_path: Path) -> None:
-    asdf = pytest.importorskip("asdf")
-    pytest.importorskip("gwcs")
-    pytest.importorskip("asdf_astropy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with asdf.open(GWCS, memmap=False, lazy_load=False) as file:
-            system = file["wcs"]
-    path = tmp_path / "image.asdf"
-    asdf.AsdfFile({"roman": {"data": VALUES, "wcs": system}}).write_to(path)
-    x, y = [200.3, 20.2, 380.0, 100.0], [100.0, 280.4, 30.0, 100.0]
-    ra, dec = system(x, y)
-    dec[3] += 2
-    table = {"file": [str(path)] * 4, "array": ["roman/data"] * 4, "ra": ra, "dec": dec}
-    many = swathe.cut_many(
-        table | {"size": ["9 pix", "9 pix", "2arcsec", "9 pix"]},
-        tmp_path / "out",
-        format="npy",
-        progress=False,
-    )
-    assert list(many["status"]) == ["ok", "ok", "ok", "no-overlap"], list(many["reason"])
-    for row, size in enumerate(("9 pix", "9 pix", "2arcsec")):
-        single: Any = swathe.cut(path, array="/roman/data", sky=(ra[row], dec[row]), size=size)
-        result = np.load(tmp_path / "out" / many["path"][row])
-        np.testing.assert_array_equal(result, single.data)

@@ -87,6 +87,22 @@ def test_a_position_behind_the_array_is_refused(image: Path, system: Any) -> Non
         cut(image, array="/roman/data", sky=(ra, dec + 2), size="9 pix")
 
 
+@needs_data
+def test_positions_of_a_list_are_those_of_single_cuts(
+    image: Path, system: Any, tmp_path: Path
+) -> None:
+    ra, dec = system([200.3, 20.2, 380.0, 100.0], [100.0, 280.4, 30.0, 100.0])
+    dec[3] += 2
+    sizes = ["9 pix", "9 pix", "2arcsec", "9 pix"]
+    table = {"file": [str(image)] * 4, "array": ["roman/data"] * 4, "ra": ra, "dec": dec}
+    many = swathe.cut_many(table | {"size": sizes}, tmp_path / "out", format="npy", progress=False)
+    assert list(many["status"]) == ["ok", "ok", "ok", "no-overlap"], list(many["reason"])
+    for row, size in enumerate(sizes[:3]):
+        single = cut(image, array="/roman/data", sky=(ra[row], dec[row]), size=size)
+        result = np.load(tmp_path / "out" / many["path"][row])
+        np.testing.assert_array_equal(result, single.data)
+
+
 def test_arrays_without_a_system_are_refused(tmp_path: Path) -> None:
     asdf.AsdfFile({"data": VALUES}).write_to(tmp_path / "a.asdf")
     with pytest.raises(RegionError, match="expected a WCS for sky, found no GWCS"):
