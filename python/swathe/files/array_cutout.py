@@ -15,6 +15,7 @@ from swathe.arrays.array_tree import MOST_NAMES, groups_around
 from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.core.errors import FormatError, OptionError
 from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.open_source import OpenSource
 from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.dicom import attributes_of_part
 from swathe.files.places.hdf_eos_grid import MAPPING, grid_coordinates
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 MOST_BESIDE = 1000
 """Elements of a coordinate, or of what else belongs to an array, for each element of the array."""
+WITH_SOURCE = ("asdf", "dicom")
+"""Formats whose files of a cut have more of the source. Local ones are opened again by path."""
 NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
 """Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
 
@@ -58,6 +61,7 @@ class ArrayCutout:
         format: format of the file, as `hdf5`.
         region: its place in the array.
         plane: numbers of the axes y and x of the array; `None` with less than two axes.
+        source: the file, if it is on a server, and a file of the cut is made from more of it.
     """
 
     main: Variable
@@ -71,6 +75,7 @@ class ArrayCutout:
     format: str
     region: ArrayRegion
     plane: tuple[int, int] | None = field(default=None)
+    source: OpenSource = field(default=OpenSource(), repr=False)
 
     @property
     def name(self) -> str:
@@ -394,6 +399,7 @@ def cut_region(
         file.format,
         region,
         plane_axes(array) if array.ndim > 1 else None,
+        OpenSource(file if file.format in WITH_SOURCE and "://" in file.url else None),
     )
 
 

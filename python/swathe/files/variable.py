@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.core.box import Box
+    from swathe.files.open_source import OpenSource
 
 SCALING = ("scale_factor", "add_offset")
 
@@ -39,6 +40,7 @@ class VariableSet(Protocol):
     version: str
     format: str
     global_attrs: dict[str, Any]
+    source: OpenSource
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The source of a cut, opened again for what a file of the cut has besides."""
+"""The source of a cut, for what a file of the cut has besides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_source(cutout: VariableSet, rest: str) -> Iterator[ArrayFile]:
-    """Open the file of a cut.
+    """Return the file of a cut: as it was opened, else opened again by its path or URL.
 
     Args:
         cutout: the cut.
@@ -28,6 +28,9 @@ def open_source(cutout: VariableSet, rest: str) -> Iterator[ArrayFile]:
     from swathe.files.array_file import ArrayFile
     from swathe.files.file import open_any
 
+    if cutout.source.file is not None:
+        yield cutout.source.file
+        return
     with open_any(cutout.url) as file:
         if not isinstance(file, ArrayFile) or file.version != cutout.version:
             raise ChangedError(
