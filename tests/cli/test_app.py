@@ -588,3 +588,16 @@ def test_user_sees_control_characters_of_names_as_text(run: Runner, tmp_path: Pa
     table.write_text(f"file,x0,y0,width,height\n{folder}/a\x1b[31m0.fits,0,0,1,1\n")
     assert "a\\x1b[31m0.fits" in run.ran("cut", "--targets", table, "-o", tmp_path / "o").err
     assert "a\\x1b[31m0.fits" in run.ran("predict", "--targets", table).err
+
+
+def test_warnings_are_one_message_without_a_line_of_python(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["map"] = np.zeros((6, 8), "f4")
+        file["map"].attrs.update({"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRPIX1": np.nan})
+    words = ("cut", tmp_path / "a.h5", "--box", 1, 1, 3, 2, "-o", tmp_path / "cut.nc")
+    command = [sys.executable, "-m", "swathe.cli", *map(str, words)]  # here warnings are errors
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = ran.stderr.splitlines()
+    assert lines and all(line.startswith(("swathe: warning: ", "  ")) for line in lines), lines
+    assert "the cut has no WCS" in ran.stderr and "warnings.warn" not in ran.stderr

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import traceback
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from typer.main import get_group
 
 from swathe import trace
 from swathe.cli.options import ValuesCommand
-from swathe.cli.output import print_error, wants_json
+from swathe.cli.output import print_error, show_warning, wants_json
 from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
 from swathe.core.format import harmless_text
@@ -109,6 +110,7 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     wants_json.set(False)
+    warnings.showwarning = show_warning
     try:
         try:
             _check_arguments()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -34,6 +34,25 @@ def print_text(text: str, *, err: bool = False) -> None:
 def print_line(text: str, *, err: bool = False) -> None:
     """Print a text as `print_text`, on one line whatever is in it."""
     typer.echo(harmless_text(text, controls=""), err=err)
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as one message to standard error, in place of Python's line of the source.
+
+    It replaces `warnings.showwarning`.
+    """
+    del category, filename, lineno, line
+    # A line feed in a name begins no line that could be one of ours.
+    lines = harmless_text(str(message)).replace("\n", "\n  ")
+    with suppress(OSError):  # standard error is closed; the work goes on
+        typer.echo(f"swathe: warning: {lines}", file=file or sys.stderr)
 
 
 def print_error(text: str, kind: str, exit_code: int) -> None:
