@@ -186,6 +186,17 @@ def run_gwcs(
     return _run(function, argument, file, "gwcs", what)
 
 
+def run_asdf_rest(file: FileReads, what: str = "the file") -> bytes:
+    """Return the tree of an ASDF file without its arrays, as `readers.asdf.rest` does.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        SettingsError: If an extra of the package is missing.
+        LimitError: If it needs too much memory, time or reads.
+    """
+    return _run("rest", {}, file, "asdf", what)
+
+
 def run_dicom_head(argument: dict[str, object], file: FileReads, what: str = "the file") -> bytes:
     """Return what `readers.dicom_part.head` makes of a DICOM file.
 

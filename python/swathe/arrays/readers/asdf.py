@@ -12,6 +12,7 @@ References:
 
 from __future__ import annotations
 
+import json
 import math
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from swathe.arrays.index_writer import (
     regular,
 )
 from swathe.arrays.readers.asdf_arrays import View
-from swathe.arrays.readers.asdf_tree import open_tree, walk, yaml_package
+from swathe.arrays.readers.asdf_tree import node_of_rest, open_tree, walk, yaml_package
 from swathe.arrays.readers.limits import BoundedFile, check_chunk, chunk_fault, typed_errors
 from swathe.core.errors import FormatError, NoSuchHduError
 
@@ -95,6 +96,21 @@ def read(file: IO[bytes], name: str, start: int, stop: int) -> bytes:
             if kind == "array" and path == name:
                 return _elements(name, value, blocks, source, start, stop)
     raise NoSuchHduError(f"expected an array of the file, found {name}")
+
+
+def rest(file: IO[bytes]) -> bytes:
+    """Return the tree without its arrays and GWCS, as the JSON of `node_of_rest`.
+
+    Args:
+        file: the file, for reading at any position.
+
+    Raises:
+        FormatError: If the file is damaged, or the tree too deep.
+        OptionError: If PyYAML is not installed.
+    """
+    with typed_errors("ASDF"):
+        root, _ = open_tree(BoundedFile(file))
+        return json.dumps(node_of_rest(root)).encode()
 
 
 def _add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ LONGEST_NUMBER = 100
 """Characters of a number; a longer one stays text."""
 MOST_NODES = 300_000
 MOST_LEVELS = 500
+MOST_WRITTEN_LEVELS = 200
 MOST_ELEMENTS = 1000
 """Elements of a sequence that becomes an attribute."""
 TREE_END = re.compile(rb"\r?\n\.\.\.[ \t]*\r?(\n|\Z)")
@@ -188,11 +190,47 @@ def _scalar(node: Any) -> Any:
         return None
     # A longer number takes time with the square of its length.
     if kind in ("int", "float", "bool") and len(node.value) <= LONGEST_NUMBER:
-        value = yaml_package().constructor.SafeConstructor().construct_object(node)
+        value = _constructor().construct_object(node)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return str(node.value)
         return value
     return str(node.value)
+
+
+def node_of_rest(node: Any, level: int = 0) -> Any:
+    """Return a tree without arrays and GWCS as JSON: scalars, lists, `{"pairs": ...}` of mappings.
+
+    In a list null stands for what is left out. A key is a text, or a whole number. Infinite
+    numbers and NaN are as Python's JSON writes them.
+
+    Raises:
+        FormatError: If there are more than `MOST_WRITTEN_LEVELS`.
+    """
+    if node.id == "scalar":
+        return _scalar(node)
+    if level > MOST_WRITTEN_LEVELS:
+        raise FormatError(f"tree: expected at most {MOST_WRITTEN_LEVELS} levels in a cut as ASDF")
+    if node.id == "sequence":
+        members: list[Any] = []
+        for child in node.value:
+            members.append(None if _is_apart(child) else node_of_rest(child, level + 1))
+        return members
+    pairs: list[Any] = []
+    for key, child in node.value:
+        if not _is_apart(child):
+            name = _scalar(key)
+            is_whole = isinstance(name, int) and not isinstance(name, bool)
+            pairs.append((name if is_whole else key.value, node_of_rest(child, level + 1)))
+    return {"pairs": pairs}
+
+
+def _is_apart(node: Any) -> bool:
+    return node.tag.startswith((NDARRAY, GWCS)) or is_quantity(node)
+
+
+@lru_cache
+def _constructor() -> Any:
+    return yaml_package().constructor.SafeConstructor()
 
 
 def plain(node: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from swathe.arrays.indexing import run_asdf_rest
 from swathe.core.errors import OptionError, OutputError
+from swathe.files.array_outputs.asdf_rest import Rest
 from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.array_outputs.source import open_source
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from swathe.files.array_file import ArrayFile
     from swathe.files.variable import VariableSet
 
-OWN_KEYS = {"asdf_library", "history", "attributes", "dims"}
+OWN_KEYS = frozenset({"asdf_library", "history", "attributes", "dims"})
 """Keys of the root that each file of a cut has anew."""
 MOST_IN_TEXT = 1000
 """Attributes of more numbers are blocks: a text of them takes a minute for each million."""
@@ -38,6 +41,7 @@ def asdf_bytes(cutout: VariableSet) -> bytes:
     import numpy as np
 
     tree: dict[str, Any] = {}
+    rest = Rest()
     *groups, _ = keys = cutout.path.split("/")[1:]
     if keys[0] in OWN_KEYS:
         raise OutputError(
@@ -52,16 +56,17 @@ def asdf_bytes(cutout: VariableSet) -> bytes:
     tree["dims"] = dims
     if cutout.format == "asdf":
         with open_source(cutout, "the rest of its tree") as source:
-            _add_rest(tree, source.groups)
             system = _system_of(cutout, source)
-        if system is not None:
-            path, node = system
-            _put(tree, path.split("/")[1:], node)
+            if system is not None:
+                path, node = system
+                _put(tree, path.split("/")[1:], node)
+            reads = source[cutout.path].reads
+            rest.add(tree, json.loads(run_asdf_rest(reads, cutout.url)), OWN_KEYS)
     file = asdf.AsdfFile(tree)
     file.add_history_entry(cutout.history())
     content = BytesIO()
-    file.write_to(content)
-    return content.getvalue()
+    file.write_to(content, include_block_index=False)
+    return rest.fill(content.getvalue())
 
 
 def _put(tree: dict[str, Any], keys: list[str], value: Any) -> None:
@@ -90,36 +95,6 @@ def _plain(attrs: Mapping[str, Any], without: str = "") -> dict[str, Any]:
         is_long = array.size > MOST_IN_TEXT and array.dtype.kind in "biufc"
         plain[name] = np.ascontiguousarray(array) if is_long else array.tolist()
     return plain
-
-
-def _add_rest(tree: dict[str, Any], groups: Mapping[str, Mapping[str, Any]]) -> None:
-    """Add the attributes of groups to a tree, at their paths; lists are lists again."""
-    rest: dict[str, Any] = {}
-    for path, attrs in groups.items():
-        keys = path.strip("/").split("/") if path != "/" else []
-        for name, value in _plain(attrs, without="" if keys else "gwcs").items():
-            if (keys or [name])[0] not in OWN_KEYS:
-                _put(rest, [*keys, name], value)
-    _merge(tree, _with_lists(rest))
-
-
-def _with_lists(node: Any) -> Any:
-    """Return a node whose mappings with the keys 0, 1, 2, ... are lists."""
-    if not isinstance(node, dict):
-        return node
-    members = {key: _with_lists(value) for key, value in node.items()}
-    if list(members) == [str(number) for number in range(len(members))] and members:
-        return list(members.values())
-    return members
-
-
-def _merge(tree: dict[str, Any], rest: Mapping[str, Any]) -> None:
-    """Add what a tree has not, and keep what it has."""
-    for key, value in rest.items():
-        if key not in tree:
-            tree[key] = value
-        elif isinstance(tree[key], dict) and isinstance(value, dict):
-            _merge(tree[key], value)
 
 
 def _system_of(cutout: VariableSet, source: ArrayFile) -> tuple[str, Any] | None:
