@@ -114,6 +114,7 @@ MORE = frozenset(
         "datasets/test_mirroring",
         "datasets/test_real_places",
         "experiments/test_experiments",
+        "files/test_compliance",
         "files/test_zarr_stores",
         "jobs/test_kill",
         "portal/test_deploy",

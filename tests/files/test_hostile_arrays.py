@@ -145,22 +145,6 @@ def test_attributes_that_zarr_cannot_hold_are_an_output_error(tmp_path: Path) ->
         cut(source, array="image", box=BOX).write(tmp_path / "cut.zarr")
 
 
-def test_positions_on_the_sky_are_not_for_lists_of_arrays(tmp_path: Path) -> None:
-    source = str(write_hdf5(tmp_path / "a.h5", **CARDS))
-    given = {
-        "file": [source],
-        "array": ["image"],
-        "ra": [10.0],
-        "dec": [20.0],
-        "size_arcsec": [3.0],
-    }
-    manifest = swathe.cut_many(given, tmp_path / "out", progress=False)
-    assert list(manifest["status"]) == ["error"]
-    assert (
-        "array /image: expected a box, bounds or ranges of axes in a list" in manifest["reason"][0]
-    )
-
-
 def test_results_stay_out_of_a_zarr(tmp_path: Path) -> None:
     zarr.open_group(tmp_path / "a.zarr", mode="w")
     box = {"x0": [3], "y0": [4], "width": [6], "height": [5]}

@@ -96,5 +96,5 @@ def _scalar(value: Any) -> str:
 
 
 def _joined(match: re.Match[str]) -> str:
-    high, low = (int(f"d{half}", 16) for half in match.groups())
+    high, low = (int(f"d{match[part]}", 16) for part in (1, 2))
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + low - 0xDC00:08x}"

@@ -1,0 +1,50 @@
+"""Cuts of real NetCDF files have no more issues than their source, as compliance-checker counts.
+
+It needs 63 MB with what it needs itself (pyproj, shapely, cf-units), and is not in the extra `dev`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import swathe
+
+runner = pytest.importorskip(
+    "compliance_checker.runner", reason="no compliance-checker: pip install compliance-checker"
+)
+CONVENTIONS = "cf:1.8"
+ARRAYS = {
+    "formats/air.nc": "/air",
+    "formats/air_linked.nc": "/air",
+    "swath/SC_SPL3FTP_spatially_subsetted.nc4": "/Freeze_Thaw_Retrieval_Data_Global/surface_flag",
+    "swath/SS_AMSR2-L2B_v08_r38622-v02.0-fv01.0.nc": "/sea_surface_temperature",
+    "swath/SS_MODIS_A-JPL-L2P-v2014.0.nc": "/sea_surface_temperature",
+    "swath/SS_MODIS_T-JPL-L2P-v2014.0.nc": "/sea_surface_temperature",
+    "swath/SS_VIIRS_NPP-NAVO-L2P-v3.0.nc": "/sea_surface_temperature",
+    "swath/TEMPO_NO2_L2_V03_20240328T154353Z_S008G01.nc4": "/qa_statistics/fit_rms_residual",
+}
+
+
+def issues_of(path: Path) -> list[str]:
+    suite = runner.CheckSuite()
+    suite.load_all_available_checkers()
+    dataset = suite.load_dataset(str(path))
+    try:
+        results: dict[str, Any] = suite.run_all(dataset, [CONVENTIONS])
+    finally:
+        dataset.close()
+    faults = [error for _, errors in results.values() for error in errors]
+    assert not faults, faults
+    return [text for checks, _ in results.values() for check in checks for text in check.msgs or ()]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_cut_has_no_more_issues_than_its_source(name: str, data: Path, tmp_path: Path) -> None:
+    cut: Any = swathe.cut(data / name, array=ARRAYS[name], box=(0, 0, 8, 8))
+    cut.write(tmp_path / "cut.nc")
+    issues = issues_of(tmp_path / "cut.nc")
+    assert len(issues) <= len(issues_of(data / name)), issues
