@@ -27,7 +27,7 @@ class Rest:
         self._mark = f"rest-{secrets.token_hex(16)}"
         self._texts: list[bytes] = []
 
-    def add(self, tree: dict[str, Any], node: Any, own_keys: frozenset[str]) -> None:
+    def add(self, tree: dict[Any, Any], node: Any, own_keys: frozenset[str]) -> None:
         """Add the members of a node to a tree, without those that it has; mappings are joined.
 
         A list that has the array of the cut is a mapping of its numbers.
