@@ -40,7 +40,9 @@ class Structure:
     @property
     def name(self) -> str:
         """Return its name; empty if it has none."""
-        return unquoted(self.entries.get("GridName" if self.kind == "GRID" else "SwathName", ""))
+        return without_quotes(
+            self.entries.get("GridName" if self.kind == "GRID" else "SwathName", "")
+        )
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -48,7 +50,7 @@ class Structure:
         sizes = {name: self.entries.get(name, "") for name in ("XDim", "YDim")}
         for kind, values in self.objects:
             if kind == "Dimension":
-                name = unquoted(values.get("DimensionName", ""))
+                name = without_quotes(values.get("DimensionName", ""))
                 sizes.setdefault(name, values.get("Size", ""))
         numbers = {name: integer_of(text) for name, text in sizes.items()}
         return {name: number for name, number in numbers.items() if number is not None}
@@ -100,13 +102,13 @@ def field_axes(text: Any) -> dict[str, list[tuple[str, int]]]:
                 map(_is_name, [structure.name, *names])
             )
             if is_clear and all(name in sizes for name in names):
-                name = unquoted(values.get(f"{kind}Name", ""))
+                name = without_quotes(values.get(f"{kind}Name", ""))
                 path = f"/HDFEOS/{structure.kind}S/{structure.name}/{FOLDERS[kind]}/{name}"
                 axes.setdefault(path, [(f"{each}:{structure.name}", sizes[each]) for each in names])
     return axes
 
 
-def unquoted(text: str) -> str:
+def without_quotes(text: str) -> str:
     """Return a text without the marks around it."""
     return text.strip('"')
 

@@ -91,10 +91,10 @@ def _scalar(value: Any) -> str:
         return text if "." in text else text.replace("e", ".0e")
     if isinstance(value, str):
         text = encode_basestring_ascii(value)
-        return BEYOND.sub(_joined, text) if "\\ud" in text else text
+        return BEYOND.sub(_join_halves, text) if "\\ud" in text else text
     return json.dumps(value)
 
 
-def _joined(match: re.Match[str]) -> str:
+def _join_halves(match: re.Match[str]) -> str:
     high, low = (int(f"d{match[part]}", 16) for part in (1, 2))
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + low - 0xDC00:08x}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swathe.arrays.struct_metadata import integer_of, structures_of, unquoted
+from swathe.arrays.struct_metadata import integer_of, structures_of, without_quotes
 
 MOST_OFFSET = 2**31
 
@@ -40,7 +40,7 @@ def dimension_maps(structure: Any) -> dict[tuple[str, str], DimensionMap]:
     maps: dict[tuple[str, str], DimensionMap] = {}
     for swath in structures_of(structure):
         for kind, values in swath.objects:
-            names = [unquoted(values.get(f"{each}Dimension", "")) for each in ("Geo", "Data")]
+            names = [without_quotes(values.get(f"{each}Dimension", "")) for each in ("Geo", "Data")]
             offset, increment = (_number(values.get(each)) for each in ("Offset", "Increment"))
             if kind == "DimensionMap" and all(names) and offset is not None and increment:
                 geolocation, data = (f"{name}:{swath.name}" for name in names)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from swathe.arrays.struct_metadata import STRUCTURE, integer_of, structures_of, unquoted
+from swathe.arrays.struct_metadata import STRUCTURE, integer_of, structures_of, without_quotes
 from swathe.core.errors import FormatError, RegionError
 from swathe.files.places.coordinates import ATTRIBUTES, check_size, index_box
 from swathe.files.places.grid import axis_ranges
@@ -197,7 +197,7 @@ def eos_grid(array: Array) -> EosGrid | None:
         y, x = _degrees(what, y, 90), _degrees(what, x, 360)
     axes = sides.index("YDim"), sides.index("XDim")
     shape = array.shape[axes[0]], array.shape[axes[1]]
-    return EosGrid(unquoted(entries["GridName"]), axes, shape, y, x, radius_m)
+    return EosGrid(without_quotes(entries["GridName"]), axes, shape, y, x, radius_m)
 
 
 def other_projection(array: Array) -> str | None:
