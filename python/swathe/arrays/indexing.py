@@ -103,6 +103,12 @@ def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
     return None
 
 
+def running_formats() -> frozenset[str]:
+    """Return the formats whose confined process was started by this process."""
+    with _LOCK:
+        return frozenset(_PROCESSES)
+
+
 def reads_of(native: _swathe.Object) -> FileReads:
     """Return the engine's file as one that a confined process can read."""
     size, first_bytes = native.content_len(), native.first_bytes

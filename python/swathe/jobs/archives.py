@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, SourceError
+from swathe.costs.format_costs import SOURCE
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
 from swathe.jobs.types import ASKED_FORMAT, Result
-from swathe.operations.array_results import SOURCE, is_of_array
+from swathe.operations.array_results import is_of_array
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
 

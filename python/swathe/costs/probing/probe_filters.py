@@ -71,7 +71,7 @@ def make_chunks() -> Iterator[Chunk]:
     content, size = pixels.tobytes(), pixels.itemsize
     row = {"size": size, "samples": 1, "width": SIDE, "big_endian": False}
     columns = np.frombuffer(content, "u1").reshape(-1, size).T.tobytes()
-    stored = {
+    stored: dict[str, tuple[dict[str, Any], bytes]] = {
         "deflate": ({}, zlib.compress(content, 4)),
         "gzip": ({}, gzip.compress(content, 4)),
         "bzip2": ({}, bz2.compress(content)),

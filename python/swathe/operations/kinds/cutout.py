@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.operations.array_results import SOURCE
+from swathe.costs.format_costs import SOURCE
 from swathe.operations.operation import ConvertingOperation, ResultFormat
 
 if TYPE_CHECKING:
