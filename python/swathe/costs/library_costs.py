@@ -6,6 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+KEY = "library"
+"""Where the costs of a host have these, beside those of results by format."""
+
 
 @dataclass(frozen=True)
 class LibraryCosts:
@@ -28,7 +31,8 @@ class LibraryCosts:
     @classmethod
     def of(cls, compute: str | None) -> LibraryCosts:
         """Return what the computing costs of a host say, as JSON; the defaults if nothing."""
-        return cls(**({} if compute is None else json.loads(compute).get("library", {})))
+        formats = {} if compute is None else json.loads(compute).get("formats", {})
+        return cls(**formats.get(KEY, {}))
 
     def seconds(self, decoded: float, requests: int) -> float:
         """Return the seconds of a region in a process that has started.

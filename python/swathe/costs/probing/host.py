@@ -20,8 +20,10 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
+from swathe.costs.library_costs import KEY
 from swathe.costs.probing.loopback_server import loopback
 from swathe.costs.probing.probe_filters import measure_filters
+from swathe.costs.probing.probe_library import measure_library
 from swathe.costs.probing.probe_results import measure_formats
 from swathe.files.targets.target_list import read_targets
 
@@ -83,7 +85,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
         decoded, by codec of tiles or filter of chunks; `write`: what of `cut_s` and `byte_s` is
-        writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has.
+        writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has, and
+        as `library` what `LibraryCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     begun_s = time.perf_counter()
@@ -100,6 +103,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
         formats = measure_formats(Path(folder_name))
+        if library := measure_library(Path(folder_name)):
+            formats[KEY] = library
     filters = measure_filters()
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | filters
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
