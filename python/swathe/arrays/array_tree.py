@@ -89,6 +89,7 @@ class ArrayTree:
     Attributes:
         format: name of the format, such as `hdf5`.
         library: library that read the file, with its version.
+        reader: version of our reader of the format; 0 in indexes that do not name it.
         arrays: descriptions by path, in the order of the file.
     """
 
@@ -97,6 +98,7 @@ class ArrayTree:
         head = json.loads(text)
         self.format: str = head["format"]
         self.library: str = head["library"]
+        self.reader: int = head.get("reader", 0)
         self._groups: dict[str, Any] = head["groups"]
         self._coordinates: dict[str, dict[str, ArrayDescription]] = {}
         self.arrays: dict[str, ArrayDescription] = {

@@ -23,6 +23,18 @@ CHUNK = np.dtype([("number", "<u8"), ("offset", "<u8"), ("length", "<u8"), ("ski
 """A chunk: number in C order over the grid of chunks, first byte, length, and filters left out (bit
 `i` is set if filter `i` was not applied to it)."""
 
+READER_VERSIONS = {
+    "hdf5": 1,
+    "netcdf3": 1,
+    "hdf4": 1,
+    "tiff": 1,
+    "asdf": 1,
+    "zarr": 1,
+    "dicom": 1,
+}
+"""Version of the reader of each format. Add one when it describes any file in another way than
+before: an index of another version is made anew."""
+
 
 @dataclass
 class IndexWriter:
@@ -119,6 +131,7 @@ class IndexWriter:
         head = {
             "format": self.format,
             "library": self.library,
+            "reader": READER_VERSIONS[self.format],
             "groups": self.groups,
             "arrays": self._arrays,
             "chunks": self._chunk_count,
