@@ -28,6 +28,9 @@ MOST_FILES = 16
 """Files of arrays that are looked into; the others are assumed to be like these."""
 MOST_KINDS = 3
 """Kinds of arrays that are told apart in the name of what a call makes."""
+ARRAY_BOUND = 1.6
+"""Factor of the time to make results of arrays that were measured: their attributes and coordinates
+are not those of the probe."""
 UNKNOWN_BOUND = 3.0
 """A filter that was not measured takes at least a third and at most three times as long."""
 
@@ -203,7 +206,8 @@ class ArrayWork:
             seconds += costs.seconds(round(results * share), pixels * share)
         names = [AS_SOURCE if each == SOURCE else each for each in counts]
         is_measured = all(each in measured for each in names)
-        return Making(seconds, BOUND if is_measured else ASSUMED_BOUND)
+        bound = ARRAY_BOUND if self.kinds else BOUND
+        return Making(seconds, bound if is_measured else ASSUMED_BOUND)
 
     def product(self, name: str) -> str:
         """Return the name of what a call makes, with the kinds of arrays it is made of.
