@@ -20,7 +20,7 @@ EQUAL = {"deflate", "gzip", "bzip2", "shuffle", "lzf", "fletcher32", "szip", "sc
 def test_chunks_decode_to_the_elements_they_were_made_of() -> None:
     content = draw(1, 1)[:SIDE, :SIDE].astype("<u2").tobytes()
     for chunk in make_chunks():
-        decoded = decode_chunk(json.dumps([chunk.description]), 0, chunk.stored, chunk.size)
+        decoded = decode_chunk(json.dumps([chunk.description]), 0, chunk.content, chunk.size)
         assert len(decoded) == len(content)
         if chunk.name in EQUAL | {"zstd", "lz4", "blosc"}:
             assert decoded == content, chunk.name

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from swathe import _swathe
-from swathe.arrays.index_writer import READER_VERSIONS
+from swathe.arrays.array_tree import READER_VERSIONS
 from swathe.arrays.indexing import READERS
 from swathe.files import array_file
 from swathe.files.array_file import tree_of

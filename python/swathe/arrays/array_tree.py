@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+READER_VERSIONS = {
+    "hdf5": 1,
+    "netcdf3": 1,
+    "hdf4": 1,
+    "tiff": 1,
+    "asdf": 1,
+    "zarr": 1,
+    "dicom": 1,
+}
+"""Version of the reader of each format. Add one when it describes any file in another way than
+before: an index of another version is made anew."""
 MOST_NAMES = 1000
 """Names of other arrays in one attribute."""
 

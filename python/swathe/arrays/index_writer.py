@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe.arrays.array_tree import READER_VERSIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -22,18 +24,6 @@ MAGIC = b"SWIX\x01\0\0\0"
 CHUNK = np.dtype([("number", "<u8"), ("offset", "<u8"), ("length", "<u8"), ("skips", "<u4")])
 """A chunk: number in C order over the grid of chunks, first byte, length, and filters left out (bit
 `i` is set if filter `i` was not applied to it)."""
-
-READER_VERSIONS = {
-    "hdf5": 1,
-    "netcdf3": 1,
-    "hdf4": 1,
-    "tiff": 1,
-    "asdf": 1,
-    "zarr": 1,
-    "dicom": 1,
-}
-"""Version of the reader of each format. Add one when it describes any file in another way than
-before: an index of another version is made anew."""
 
 
 @dataclass

@@ -126,30 +126,30 @@ class ArrayWork:
         if not len(numbers):
             return work
         costs = LibraryCosts.of(compute)
-        measured = {} if compute is None else json.loads(compute).get("tile_byte_s", {})
+        rates = {} if compute is None else json.loads(compute).get("tile_byte_s", {})
         kind_of = _Kinds(rows, numbers)
-        started = set()
+        begun = set()
         for number, row in zip(numbers, rows.take(numbers), strict=True):
             kind = kind_of(row)
             if kind is None:
                 continue
-            work._count(kind, measured)
+            work._count(kind, rates)
             if not kind.is_apart:
                 continue
             work.is_apart[number] = True
             if kind.is_inline:
                 continue
             work._read(kind, row, costs)
-            if kind.file_format not in started and kind.file_format not in running:
+            if kind.file_format not in begun and kind.file_format not in running:
                 work.library_s += costs.start_s
-            started.add(kind.file_format)
+            begun.add(kind.file_format)
         return work
 
-    def _count(self, kind: Kind, measured: Container[str]) -> None:
+    def _count(self, kind: Kind, rates: Container[str]) -> None:
         """Count a row by its kind, and the filters that were not measured."""
         self.suffixes[suffix_of(kind.file_format)] += 1
         self.kinds[kind.text] += 1
-        unknown = [name for name in kind.filters if name not in measured]
+        unknown = [name for name in kind.filters if name not in rates]
         if unknown:
             self.is_known = False
             names = ", ".join(dict.fromkeys(unknown))
@@ -198,14 +198,14 @@ class ArrayWork:
         counts = Counter({name: 1})
         if name == SOURCE and self.suffixes:
             counts = Counter({suffix.removeprefix("."): n for suffix, n in self.suffixes.items()})
-        measured = {} if compute is None else json.loads(compute).get("formats", {})
+        own = {} if compute is None else json.loads(compute).get("formats", {})
         seconds = 0.0
         for each, count in counts.items():
             share = count / counts.total()
             costs = FormatCosts.of(compute, each, usual)
             seconds += costs.seconds(round(results * share), pixels * share)
         names = [AS_SOURCE if each == SOURCE else each for each in counts]
-        is_measured = all(each in measured for each in names)
+        is_measured = all(each in own for each in names)
         bound = ARRAY_BOUND if self.kinds else BOUND
         return Making(seconds, bound if is_measured else ASSUMED_BOUND)
 

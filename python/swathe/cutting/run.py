@@ -143,11 +143,11 @@ class CutRun:
         if is_made:
             result_options = output_paths.result_options
             self.call.output = f"{result_options.operation} as {result_options.format}"
-            needed = ArrayWork.of(work.rows.take(todo), compute_costs(), running_formats())
-            self.call.output = needed.product(self.call.output)
-            making = self._making(needed, work.rows.take(todo), len(results))
-            prediction = of_results(needed.widen(prediction), len(results), *making)
-            prediction = needed.add_to(prediction)
+            array_work = ArrayWork.of(work.rows.take(todo), compute_costs(), running_formats())
+            self.call.output = array_work.product(self.call.output)
+            making = self._making(array_work, work.rows.take(todo), len(results))
+            prediction = of_results(array_work.widen(prediction), len(results), *making)
+            prediction = array_work.add_to(prediction)
             prediction = learn_making(prediction, self.call.output)
         elapsed_s = time.perf_counter() - (self._count_end_s or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)

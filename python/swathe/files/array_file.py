@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swathe.arrays.array_tree import ArrayTree
-from swathe.arrays.index_writer import READER_VERSIONS
+from swathe.arrays.array_tree import READER_VERSIONS, ArrayTree
 from swathe.arrays.indexing import describe, format_of, reads_of
 from swathe.core.errors import NoSuchArrayError
 from swathe.files.array import Array

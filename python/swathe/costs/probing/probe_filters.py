@@ -36,12 +36,12 @@ class Chunk(NamedTuple):
 
     Attributes:
         description: the filter, as docs/design/030-chunk-index.md has it.
-        stored: its bytes.
+        content: its bytes.
         size: bytes that they decode to.
     """
 
     description: dict[str, Any]
-    stored: bytes
+    content: bytes
     size: int
 
     @property
@@ -60,7 +60,7 @@ def _decode_s(chunk: Chunk) -> list[float]:
     filters, samples = json.dumps([chunk.description]), []
     for _ in range(MOST_RUNS):
         began_s = time.process_time()
-        _swathe.decode_chunk(filters, 0, chunk.stored, chunk.size)
+        _swathe.decode_chunk(filters, 0, chunk.content, chunk.size)
         samples.append(max((time.process_time() - began_s) / chunk.size, LEAST_S))
     return samples
 
@@ -71,7 +71,7 @@ def make_chunks() -> Iterator[Chunk]:
     content, size = pixels.tobytes(), pixels.itemsize
     row = {"size": size, "samples": 1, "width": SIDE, "big_endian": False}
     columns = np.frombuffer(content, "u1").reshape(-1, size).T.tobytes()
-    stored: dict[str, tuple[dict[str, Any], bytes]] = {
+    contents: dict[str, tuple[dict[str, Any], bytes]] = {
         "deflate": ({}, zlib.compress(content, 4)),
         "gzip": ({}, gzip.compress(content, 4)),
         "bzip2": ({}, bz2.compress(content)),
@@ -81,7 +81,7 @@ def make_chunks() -> Iterator[Chunk]:
         "horizontal": (row, content),
         "floating": (row, content),
     }
-    for name, (parameters, data) in stored.items():
+    for name, (parameters, data) in contents.items():
         yield Chunk({"name": name, **parameters}, data, len(content))
     if find_spec("h5py") is not None:
         yield from _chunks_of_hdf5(pixels)
@@ -104,7 +104,7 @@ def _chunks_of_hdf5(pixels: NDArray[np.uint16]) -> Iterator[Chunk]:
         for name, each in options.items():
             dataset = file.create_dataset(name, data=pixels, chunks=pixels.shape, **each)
             file.flush()
-            _, stored = dataset.id.read_direct_chunk((0, 0))
+            _, data = dataset.id.read_direct_chunk((0, 0))
             values = dataset.id.get_create_plist().get_filter(0)[2]
             parameters: dict[str, Any] = {}
             if name == "szip":
@@ -112,7 +112,7 @@ def _chunks_of_hdf5(pixels: NDArray[np.uint16]) -> Iterator[Chunk]:
                 parameters = dict(zip(names, values, strict=True))
             elif name == "scaleoffset":
                 parameters = {"values": list(values)}
-            yield Chunk({"name": name, **parameters}, stored, pixels.nbytes)
+            yield Chunk({"name": name, **parameters}, data, pixels.nbytes)
 
 
 def _chunks_of_numcodecs(content: bytes) -> Iterator[Chunk]:
