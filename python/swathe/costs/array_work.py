@@ -128,7 +128,7 @@ class ArrayWork:
         costs = LibraryCosts.of(compute)
         rates = {} if compute is None else json.loads(compute).get("tile_byte_s", {})
         kind_of = _Kinds(rows, numbers)
-        begun = set()
+        formats = set()
         for number, row in zip(numbers, rows.take(numbers), strict=True):
             kind = kind_of(row)
             if kind is None:
@@ -140,9 +140,9 @@ class ArrayWork:
             if kind.is_inline:
                 continue
             work._read(kind, row, costs)
-            if kind.file_format not in begun and kind.file_format not in running:
+            if kind.file_format not in formats and kind.file_format not in running:
                 work.library_s += costs.start_s
-            begun.add(kind.file_format)
+            formats.add(kind.file_format)
         return work
 
     def _count(self, kind: Kind, rates: Container[str]) -> None:
@@ -164,10 +164,10 @@ class ArrayWork:
         _, _, width, height = row.box or (0, 0, 1, 1)
         part = min(planes * width * height * kind.item_bytes, kind.bytes)
         # Between the region alone and the whole array: the library decides what it decodes.
-        decoded = math.sqrt(max(part, 1) * max(kind.bytes, 1))
-        share = decoded / max(kind.bytes, 1)
+        size = math.sqrt(max(part, 1) * max(kind.bytes, 1))
+        share = size / max(kind.bytes, 1)
         requests = math.ceil(kind.requests * share)
-        self.library_s += costs.seconds(decoded, requests)
+        self.library_s += costs.seconds(size, requests)
         self.bytes += int(kind.file_bytes * share)
         self.requests += requests
         self.notes[

@@ -34,11 +34,11 @@ class LibraryCosts:
         formats = {} if compute is None else json.loads(compute).get("formats", {})
         return cls(**formats.get(KEY, {}))
 
-    def seconds(self, decoded: float, requests: int) -> float:
+    def seconds(self, size: float, requests: int) -> float:
         """Return the seconds of a region in a process that has started.
 
         Args:
-            decoded: bytes that the library decodes.
+            size: bytes that the library decodes.
             requests: requests to a server.
         """
-        return self.call_s + decoded * self.byte_s + requests * self.request_s
+        return self.call_s + size * self.byte_s + requests * self.request_s

@@ -134,8 +134,8 @@ def predict(
         # Of arrays, which the engine does not write as files, results have the source's format.
         name = making or (SOURCE if work.kinds else None)
         if name is not None:
-            made = work.making(compute, name, count, pixels)
-            cutting = work.add_to(of_results(work.widen(cutting), count, *made))
+            cost = work.making(compute, name, count, pixels)
+            cutting = work.add_to(of_results(work.widen(cutting), count, *cost))
             cutting = learn_making(cutting, work.product(f"cut as {name}"))
         return of_call(cutting, known_call_costs(), count)
 
