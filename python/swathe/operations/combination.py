@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import RegionError, SwatheError
 from swathe.core.row_record import fault_of
-from swathe.files.formats import read_cutout
+from swathe.files.conversion import read_cutout
 from swathe.operations.grid import AlignedImage, align
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from swathe.core.errors import OutputError, RegionError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.costs.format_costs import SOURCE
-from swathe.files.formats import digest_of, read_cutout
+from swathe.files.conversion import digest_of, read_cutout
 from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.array_results import is_of_array

@@ -29,8 +29,8 @@ from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.format_costs import SOURCE
 from swathe.cutting.run import POLL_S
+from swathe.files.conversion import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.file import sky_of
-from swathe.files.formats import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options

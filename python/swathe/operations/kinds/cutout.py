@@ -66,7 +66,7 @@ class CutOperation(ConvertingOperation):
 
     def convert(self, cutout: Cutout, name: Path) -> bytes:
         """Return the pixels or the picture."""
-        from swathe.files.formats import convert
+        from swathe.files.conversion import convert
 
         return convert(cutout, name)
 
