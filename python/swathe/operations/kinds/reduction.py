@@ -97,15 +97,15 @@ class ReduceOperation(ReducingOperation):
         path: Path,
         most_bytes: int | None,
     ) -> None:
-        """Read the pixels of a granule, and try to add them to an empty grid."""
+        """Read the pixels of a granule, and check that they can be added to a grid."""
         from swathe.operations.reduction.granule import granule_of, pixels_of
-        from swathe.operations.reduction.reduction import Reduction
+        from swathe.operations.reduction.reduction import check_pixels, names_of_statistics
 
         condition = _condition(options["where"])
         granule = granule_of(source, array or options["array"] or None, condition, most_bytes)
         pixels = pixels_of(granule, condition)
         # What cannot be added is an error of this granule, not of the result.
-        Reduction(options["grid"], options["statistics"]).add_pixels(pixels)
+        check_pixels(pixels, names_of_statistics(options["statistics"]))
         pixels.save(path)
 
     def reduce(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STATISTICS = ("mean", "count", "std", "min", "max", "mode")
+MOST_VALUES = 256
+"""Different values that have a mode."""
 
 
 class Reduction:
@@ -80,8 +82,7 @@ class Reduction:
             RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
             OptionError: If values have no mode.
         """
-        if "mode" in self.statistics and pixels.values.dtype.kind == "f":
-            raise OptionError(f"mode: expected integers, found {pixels.values.dtype}")
+        _check_kind(pixels, self.statistics)
         self._native.add(*pixels.flat(), self._threads)
 
     def merge(self, other: Reduction) -> None:
@@ -117,6 +118,26 @@ class Reduction:
         return GridResult(
             self.grid, data, rows, columns, latitudes, self._native.outside, attributes
         )
+
+
+def check_pixels(pixels: Pixels, statistics: Sequence[str]) -> None:
+    """Check that the pixels of a granule can be added to an empty grid, without binning them.
+
+    Raises:
+        RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
+        OptionError: If values have no mode.
+    """
+    pixels.check_places()
+    _check_kind(pixels, statistics)
+    if "mode" in statistics:
+        valid = pixels.values if pixels.flags is None else pixels.values[pixels.flags > 0]
+        if len(np.unique(valid)) > MOST_VALUES:
+            raise OptionError(f"mode: expected at most {MOST_VALUES} values, found more")
+
+
+def _check_kind(pixels: Pixels, statistics: Sequence[str]) -> None:
+    if "mode" in statistics and pixels.values.dtype.kind == "f":
+        raise OptionError(f"mode: expected integers, found {pixels.values.dtype}")
 
 
 def reduce(
