@@ -10,7 +10,7 @@ import pytest
 
 from swathe import _swathe
 from swathe.arrays.array_tree import READER_VERSIONS
-from swathe.arrays.indexing import READERS
+from swathe.arrays.indexing import READERS, describe
 from swathe.files import array_file
 from swathe.files.array_file import tree_of
 
@@ -21,7 +21,6 @@ h5py = pytest.importorskip("h5py")
 def described(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Formats of the files that a reader described, one for each time."""
     formats: list[str] = []
-    describe = array_file.describe
 
     def describe_and_note(file: Any, file_format: str, *rest: Any) -> bytes:
         formats.append(file_format)

@@ -92,8 +92,6 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         types = {each.suffix: each.media_type for each in formats}
         media_type = types.get(f".{row.name.rpartition('.')[2]}", media_type)
     array = row.hdu if row.hdu is not None and is_of_array(row) else ""
-    if (reducing := options.results.reducing) is not None:
-        array = reducing.shown_array(options.own)
     return Result(
         file=result.file,
         name=f"{row.name}{suffix}",
@@ -102,7 +100,7 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         media_type=media_type,
         sha256=row.sha256,
         open=result.open,
-        array=array,
+        array=options.results.kind.shown_array(options.own) or array,
     )
 
 

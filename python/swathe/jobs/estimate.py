@@ -149,9 +149,8 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     """Estimate the total size of the results of some rows from the images that were opened."""
     import numpy as np
 
-    if (reducing := options.results.reducing) is not None:
-        groups = 0 if rows.group is None else len(rows.group.few().values)
-        return groups * reducing.result_bytes(options.own)
+    if (each_bytes := options.results.kind.result_bytes(options.own)) is not None:
+        return each_bytes * (0 if rows.group is None else len(rows.group.few().values))
     per_pixel: list[float] = []
     header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)

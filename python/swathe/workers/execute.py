@@ -428,7 +428,7 @@ class _BatchRun:
             inputs = self.batch.inputs[row.number]
             images = inputs.take(inputs.has("ok"))
             grid = grid_of(row)
-            if not len(images) or (grid is None and self.options.results.reducing is None):
+            if not len(images) or (grid is None and self.options.results.kind.needs_grid):
                 self.single.append(end_row(row, *without_images(inputs)))
                 continue
             if (failure_text := self._restore_inputs(images, row)) is not None:
