@@ -11,6 +11,11 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.core.errors import NotFoundError, OptionError
+from swathe.operations.reduction.cell_statistics import (
+    DEFAULTS,
+    MOST_VALUES,
+    names_of_statistics,
+)
 from swathe.operations.reduction.condition import Condition
 from swathe.operations.reduction.granule import granule_of, pixels_of
 from swathe.operations.reduction.grid_result import COUNTS, GridResult
@@ -21,10 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-STATISTICS = ("mean", "count", "std", "min", "max", "mode")
-MOST_VALUES = 256
-"""Different values that have a mode."""
 
 
 class Reduction:
@@ -144,7 +145,7 @@ def reduce(
     sources: Any,
     *,
     grid: str | GridSpec,
-    statistics: Sequence[str] = ("mean", "count"),
+    statistics: Sequence[str] = DEFAULTS,
     array: str | None = None,
     where: str | None = None,
     threads: int | None = None,
@@ -190,22 +191,6 @@ def reduce(
     if is_empty:
         raise OptionError("sources: expected at least one, found none")
     return replace(reduction.result(attrs, where), sources=tuple(urls))
-
-
-def names_of_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
-    """Return names of statistics, also from a text such as `mean,count`.
-
-    Raises:
-        OptionError: If one is unknown, or there is none.
-    """
-    names = statistics.split(",") if isinstance(statistics, str) else statistics
-    all_names = tuple(name.strip() for name in names)
-    unknown = [name for name in all_names if name not in STATISTICS]
-    if unknown or not all_names:
-        raise OptionError(
-            f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
-        )
-    return all_names
 
 
 def _each(sources: Any) -> Iterator[Any]:
