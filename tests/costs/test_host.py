@@ -33,6 +33,8 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert isinstance(tiles, dict)
     assert {"RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1"} <= set(tiles)
     formats = compute["formats"]
+    library = formats.pop("library", {"start_s": 1.0, "call_s": 0.1})
+    assert set(library) == {"start_s", "call_s"} and min(library.values()) > 0
     assert {"npy", "png", "nc"} <= set(formats) <= set(USUAL_COSTS)
     for made in formats.values():
         assert 1e-6 <= made["row_s"] < 1 and 0 < made["pixel_s"] < 1e-4

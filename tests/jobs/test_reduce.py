@@ -176,4 +176,5 @@ def test_granule_keeps_the_limit_of_a_cutout(
         given = options_of(grid="20deg", statistics="mean", where="")
         job = ended(jobs, jobs.submit({"file": granules[:1]}, given, "me"))
         row = jobs.rows(job.id)[0]
-    assert (row.status, "expected up to 9,000 bytes, found 9,600" in row.reason) == ("error", True)
+    told = "expected values and places of up to 9,000 bytes (limits.cutout_mb), found 31,200"
+    assert (row.status, told in row.reason) == ("error", True)

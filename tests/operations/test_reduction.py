@@ -22,7 +22,9 @@ from swathe.core.errors import (
     RegionError,
 )
 from swathe.operations.reduction.condition import Condition
-from swathe.operations.reduction.reduction import Reduction
+from swathe.operations.reduction.granule import granule_of
+from swathe.operations.reduction.pixels import Pixels
+from swathe.operations.reduction.reduction import Reduction, check_pixels
 from tests.conftest import DATA
 
 ALL = ("mean", "count", "std", "min", "max", "mode")
@@ -331,3 +333,50 @@ def test_scale_that_is_no_number_is_an_error_of_the_file(tmp_path: Path, scale: 
         file["v"].attrs["scale_factor"] = scale
     with pytest.raises(FormatError, match="scale_factor: expected a number"):
         swathe.reduce(str(path), array="/v", grid="10deg")
+
+
+def test_what_a_small_file_becomes_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    """Chunks that are not stored have the fill value, and a scale makes floats of bytes."""
+    h5py = pytest.importorskip("h5py", reason="h5py writes the file")
+    path = tmp_path / "empty.h5"
+    with h5py.File(path, "w") as file:
+        array = file.create_dataset("lst", (3000, 3000), "i1", chunks=(100, 100))
+        array.attrs.update({"scale_factor": 0.02, "coordinates": "lat lon"})
+        for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+            file.create_dataset(name, (3000, 3000), "f4", chunks=(100, 100)).attrs["units"] = units
+    assert path.stat().st_size < 100_000
+    with pytest.raises(LimitError, match=r"up to 100,000,000 bytes .*, found 171,000,000"):
+        granule_of(str(path), "/lst", None, 100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("latitude", "longitude", "found"),
+    [
+        (90.5, 0.0, "a latitude from -90 to 90, found 90.5"),
+        (-np.inf, 0.0, "a latitude from -90 to 90, found -inf"),
+        (0.0, np.inf, "a finite longitude, found inf"),
+    ],
+)
+def test_wrong_places_are_found_without_binning(
+    latitude: float, longitude: float, found: str
+) -> None:
+    pixels = Pixels.of(np.ones(2), np.array([1.0, latitude]), np.array([1.0, longitude]))
+    with pytest.raises(RegionError, match=found):
+        check_pixels(pixels, ("mean",))
+    with pytest.raises(RegionError):
+        Reduction("1deg", ("mean",)).add_pixels(pixels)
+
+
+def test_pixels_that_can_be_added_pass_the_check() -> None:
+    nowhere = Pixels.of(np.arange(3), np.array([90.0, -90.0, np.nan]), np.array([720.0, np.nan, 0]))
+    check_pixels(nowhere, ("mean", "mode"))
+    Reduction("1deg", ("mean", "mode")).add_pixels(nowhere)
+
+
+def test_values_without_a_mode_are_found_without_binning() -> None:
+    many = np.arange(300)
+    with pytest.raises(OptionError, match="at most 256 values"):
+        check_pixels(Pixels.of(many, 0.0, 0.0), ("mode",))
+    check_pixels(Pixels.of(np.ma.masked_greater(many, 99), 0.0, 0.0), ("mode",))
+    with pytest.raises(OptionError, match="expected integers, found float64"):
+        check_pixels(Pixels.of(np.ones(3), 0.0, 0.0), ("mode",))

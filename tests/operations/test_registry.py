@@ -318,3 +318,13 @@ def test_commands_start_without_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_operations_say_what_their_results_need() -> None:
+    """Jobs ask these of any operation, not which one it is."""
+    kinds = operations()
+    assert [name for name, kind in kinds.items() if not kind.needs_grid] == ["reduce"]
+    own = {"statistics": "std,count", "grid": "90deg", "where": ""}
+    said = {name: (kind.shown_array(own), kind.result_bytes(own)) for name, kind in kinds.items()}
+    assert said.pop("reduce") == ("std", 2 * 4 * 8 * 3)
+    assert set(said.values()) == {("", None)}

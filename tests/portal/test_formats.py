@@ -20,8 +20,7 @@ from swathe.catalog import Catalog
 from swathe.cli.app import app
 from swathe.files.array import Array
 from swathe.files.array_file import ArrayFile
-from swathe.files.array_outputs import DEFAULTS
-from swathe.operations.array_results import suffix_of
+from swathe.files.array_outputs import DEFAULTS, suffix_of
 from tests.conftest import DATA
 from tests.support.portals import RunningPortal, database_in, served
 

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+READER_VERSIONS = {
+    "hdf5": 1,
+    "netcdf3": 1,
+    "hdf4": 1,
+    "tiff": 1,
+    "asdf": 1,
+    "zarr": 1,
+    "dicom": 1,
+}
+"""Version of the reader of each format. Add one when it describes any file in another way than
+before: an index of another version is made anew."""
 MOST_NAMES = 1000
 """Names of other arrays in one attribute."""
 
@@ -89,6 +100,7 @@ class ArrayTree:
     Attributes:
         format: name of the format, such as `hdf5`.
         library: library that read the file, with its version.
+        reader: version of our reader of the format; 0 in indexes that do not name it.
         arrays: descriptions by path, in the order of the file.
     """
 
@@ -97,6 +109,7 @@ class ArrayTree:
         head = json.loads(text)
         self.format: str = head["format"]
         self.library: str = head["library"]
+        self.reader: int = head.get("reader", 0)
         self._groups: dict[str, Any] = head["groups"]
         self._coordinates: dict[str, dict[str, ArrayDescription]] = {}
         self.arrays: dict[str, ArrayDescription] = {

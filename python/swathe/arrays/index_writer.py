@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe.arrays.array_tree import READER_VERSIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -119,6 +121,7 @@ class IndexWriter:
         head = {
             "format": self.format,
             "library": self.library,
+            "reader": READER_VERSIONS[self.format],
             "groups": self.groups,
             "arrays": self._arrays,
             "chunks": self._chunk_count,

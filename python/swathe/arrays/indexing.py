@@ -103,6 +103,12 @@ def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
     return None
 
 
+def running_formats() -> frozenset[str]:
+    """Return the formats whose confined process was started by this process."""
+    with _LOCK:
+        return frozenset(_PROCESSES)
+
+
 def reads_of(native: _swathe.Object) -> FileReads:
     """Return the engine's file as one that a confined process can read."""
     size, first_bytes = native.content_len(), native.first_bytes
@@ -209,6 +215,16 @@ def run_dicom_head(argument: dict[str, object], file: FileReads, what: str = "th
     return _run("head", argument, file, "dicom_part", what)
 
 
+def new_process(file_format: str) -> ConfinedProcess:
+    """Return a process that imports what a format needs, when it is called first."""
+    reader = (READERS | TOOLS)[file_format]
+    return ConfinedProcess(imports=(*reader.libraries, _module(reader)))
+
+
+def _module(reader: Reader) -> str:
+    return f"swathe.arrays.readers.{reader.module}"
+
+
 def _run(
     function: str,
     argument: dict[str, object],
@@ -225,18 +241,36 @@ def _run(
             f"{what}: {file_format} needs {', '.join(missing)}; try: "
             f"pip install 'swathe[{reader.extra}]'"
         )
-    module = f"swathe.arrays.readers.{reader.module}"
     with _LOCK:
         if file_format not in _PROCESSES:
-            _PROCESSES[file_format] = ConfinedProcess(imports=(*reader.libraries, module))
+            _PROCESSES[file_format] = new_process(file_format)
             atexit.register(_PROCESSES[file_format].close)
         process = _PROCESSES[file_format]
+    return call_reader(process, function, argument, file, file_format, what)
+
+
+def call_reader(
+    process: ConfinedProcess,
+    function: str,
+    argument: dict[str, object],
+    file: FileReads,
+    file_format: str,
+    what: str,
+) -> bytes:
+    """Return the result of a function of the reader of a format, in a process of `new_process`.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        LimitError: If it needs too much memory, time or reads.
+        SwatheError: If reading the object raises it.
+    """
+    reader = (READERS | TOOLS)[file_format]
     bounds = ProcessLimits(**LIMITS, files=reader.files)  # type: ignore[arg-type]
     try:
         with _PLACES:
             return process.run(
                 what,
-                f"{module}:{function}",
+                f"{_module(reader)}:{function}",
                 argument,
                 bounds,
                 file,

@@ -9,6 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from swathe.core import zarr_names
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import EXISTS, check_output
 
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-METADATA = ("zarr.json", ".zgroup", ".zarray")
-"""Files that make a folder a Zarr."""
-MEMBER = re.compile(r"zarr\.json|\.z(array|group|attrs|metadata)|c|(c\.)?\d+(\.\d+)*", re.ASCII)
+MEMBER = re.compile("|".join([*map(re.escape, zarr_names.EVERY), r"c|(c\.)?\d+(\.\d+)*"]), re.ASCII)
 """Name of a file of a Zarr: metadata, or a chunk."""
 
 
@@ -49,7 +48,7 @@ def refuse_in_zarr(output: Path) -> None:
         OutputError: If the output would be in a Zarr; names both.
     """
     for folder in Path(os.path.realpath(output)).parents:
-        if any((folder / name).exists() for name in METADATA):
+        if any((folder / name).exists() for name in zarr_names.MARKS):
             raise OutputError(f"{output}: cannot write: it is inside the Zarr {folder}")
 
 

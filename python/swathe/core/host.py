@@ -14,6 +14,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def crowding() -> float:
+    """Return how many times longer computing may take now, since others use the cores, too.
+
+    It is by the load of the last minute; 1 if a core is free.
+    """
+    return max(1.0, (1 + os.getloadavg()[0]) / cores())
+
+
 def this_host() -> str:
     """Return the name of this machine, under which measurements are stored."""
     return platform.node() or "localhost"

@@ -17,6 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from swathe.core import zarr_names
 from swathe.core.errors import OutputError, OutputExistsError
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ def check_output(
 
 def is_zarr_folder(path: Path) -> bool:
     """Check whether a folder is a Zarr by its name and content: an output may replace it."""
-    names = ("zarr.json", ".zgroup", ".zarray")
-    return path.suffix == ".zarr" and any((path / name).is_file() for name in names)
+    return path.suffix == ".zarr" and any((path / name).is_file() for name in zarr_names.MARKS)
 
 
 def check_trace(path: Path, *, rotates: bool = False) -> None:

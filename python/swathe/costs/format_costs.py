@@ -48,7 +48,7 @@ class FormatCosts:
         Raises:
             OptionError: If nothing is known of the format.
         """
-        name = AS_SOURCE if name == "source" else name
+        name = AS_SOURCE if name == SOURCE else name
         costs = USUAL_COSTS.get(name, usual) if isinstance(name, str) else None
         if costs is None:
             raise OptionError(
@@ -70,9 +70,11 @@ USUAL_COSTS = {
     "nc": FormatCosts(5e-3, 10e-9),
     "h5": FormatCosts(5e-3, 10e-9),
     "tif": FormatCosts(5e-3, 10e-9),
-    "asdf": FormatCosts(5e-3, 10e-9),
+    "asdf": FormatCosts(25e-3, 10e-9),
 }
 """A 2.5 GHz Xeon of 2019, for a host that was not measured."""
+SOURCE = "source"
+"""Name of the format of results that have the format of their sources."""
 AS_SOURCE = "nc"
 """Format whose costs are those of results in the format of their source."""
 

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.core.argument_checks import check_count, check_objective, check_texts, check_threads
 from swathe.core.format import count_text
-from swathe.core.host import cores
+from swathe.core.host import cores, crowding
 from swathe.core.outputs import output_kind
+from swathe.costs.array_work import ArrayWork
 from swathe.costs.calibration import calibrate
 from swathe.costs.call_costs import CallCosts
 from swathe.costs.engine_job import to_engine_job
-from swathe.costs.format_costs import FormatCosts, pixels_of
+from swathe.costs.format_costs import SOURCE, FormatCosts, pixels_of
 from swathe.costs.past_outcomes import past_outcomes, root_of
 from swathe.costs.prediction import (
     MOST_FAULTS,
@@ -90,8 +92,8 @@ def predict(
         threads: as in `cut_many`.
         objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
         format: format of the results: `fits` (default), `npy` or `png`; of arrays also `nc`, `h5`,
-            `tif`, `asdf` or `source`. The time to make them is that of this host, as `swathe probe`
-            measured it; of a cube, that of one plane.
+            `tif`, `asdf` or `source`, the default of arrays. The time to make them is that of this
+            host, as `swathe probe` measured it; of a cube, that of one plane.
         output: as in `cut_many`: the folder or archive of the results, which need not exist. What
             earlier calls took to write results of this kind to this disk counts. Without it they
             are written to the disk of temporary files.
@@ -115,7 +117,9 @@ def predict(
     stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
-    making = None if format in (None, "fits") else FormatCosts.of(compute_costs(), format)
+    compute, making = compute_costs(), None if format == "fits" else format
+    if making is not None:
+        FormatCosts.of(compute, making)  # refuses formats that are not known
     kind = "folder" if output is None else output_kind(Path(output))
     write_costs = None
     if output is not None and making is None and kind != "null":
@@ -123,12 +127,16 @@ def predict(
     settings: dict[str, Any] = {"mode": mode, "threads": threads, "objective": objective}
     settings |= {"machines": machines, "kind": kind, "write_costs": write_costs}
     pieces = read_pieces(targets, choices)
-    count, pixels = 0, 0.0
+    count, pixels, works = 0, 0.0, list[ArrayWork]()
 
     def call(cutting: Prediction) -> Prediction:
-        if making is not None:
-            cutting = of_results(cutting, count, making.seconds(count, pixels))
-            cutting = learn_making(cutting, f"cut as {format}")
+        work = reduce(ArrayWork.plus, works)
+        # Of arrays, which the engine does not write as files, results have the source's format.
+        name = making or (SOURCE if work.kinds else None)
+        if name is not None:
+            cost = work.making(compute, name, count, pixels)
+            cutting = work.add_to(of_results(work.widen(cutting), count, *cost))
+            cutting = learn_making(cutting, work.product(f"cut as {name}"))
         return of_call(cutting, known_call_costs(), count)
 
     if not stores:
@@ -140,7 +148,9 @@ def predict(
 
         parts = []
         for part, (rows, *_) in enumerate(whole_objects(pieces, read)):
-            parts.append(predict_targets(rows, _most(part), **settings))
+            works.append(ArrayWork.of(rows, compute))
+            engine_rows = rows.take(~works[-1].is_apart)
+            parts.append(predict_targets(engine_rows, _most(part), **settings))
             count, pixels = count + len(rows), pixels + pixels_of(rows)
         return call(total_of(parts))
     of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
@@ -148,9 +158,11 @@ def predict(
         most = _most(piece.first)
         options: dict[str, Any] = {"planes": span, "first": piece.first, "tree_of": arrays_of}
         lists = target_lists(piece.table, stores, choices, most, **options)
-        for name, rows in lists.items():
-            of_stores[name].append(predict_targets(rows, most, **settings))
         rows = next(iter(lists.values()))
+        works.append(ArrayWork.of(rows, compute))
+        for name, of_store in lists.items():
+            engine_rows = of_store.take(~works[-1].is_apart)
+            of_stores[name].append(predict_targets(engine_rows, most, **settings))
         count, pixels = count + len(rows), pixels + pixels_of(rows)
     predictions = {name: total_of(parts) for name, parts in of_stores.items()}
     return call(mix_replicas(predictions, threads * machines))
@@ -307,7 +319,13 @@ def learn_making(prediction: Prediction, product: str) -> Prediction:
     return replace(
         prediction,
         median_s=seconds,
-        interval_s=interval_of(seconds, (calibration.faster, calibration.slower)),
+        interval_s=interval_of(
+            seconds,
+            (
+                max(calibration.faster, LEAST_BOUND),
+                max(calibration.slower, LEAST_BOUND) + math.log(crowding()),
+            ),
+        ),
         model_s=prediction.median_s,
     )
 

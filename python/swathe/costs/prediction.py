@@ -75,6 +75,7 @@ class Prediction:
         explained: how some objects will be read; see `swathe predict --explain`.
         faults: reasons why objects cannot be read (up to a hundred per store) and why targets
             cannot be cut, each reason once.
+        notes: reasons why the time is not known well, as that an array is read by its library.
         compute_s: computing time, summed over all threads.
         write_s: the part of `compute_s` that writes results, as to a folder of the disk where
             temporary files are, unless the output is known.
@@ -91,6 +92,7 @@ class Prediction:
     shares: dict[str, float] = field(default_factory=dict)
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
     faults: list[str] = field(default_factory=list, repr=False)
+    notes: list[str] = field(default_factory=list)
     compute_s: float = 0.0
     write_s: float = 0.0
     overhead_s: float = 0.0
@@ -114,6 +116,8 @@ class Prediction:
             for root, cost in self.per_store.items()
         ]
         tables = [table(names, rows)]
+        if self.notes:
+            tables.append(table(["why the interval is wide"], [[note] for note in self.notes]))
         if self.faults:
             tables.append(table(["cannot be cut"], [[fault] for fault in self.faults]))
         return page("Prediction", facts, tables=tables)
@@ -143,6 +147,7 @@ def total_of(jobs: Iterable[Prediction]) -> Prediction:
         _sum(*parts),
         per_store=per_store,
         explained=list(chain(*(part.explained for part in parts))),
+        notes=list(dict.fromkeys(chain(*(part.notes for part in parts)))),
         faults=list(dict.fromkeys(chain(*(part.faults for part in parts))))[: 2 * MOST_FAULTS],
     )
 
@@ -209,8 +214,8 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
         shares,
         [how for prediction in predictions.values() for how in prediction.explained],
         [fault for prediction in alone.values() for fault in prediction.faults],
-        compute_s,
-        max(prediction.write_s for prediction in predictions.values()),
+        compute_s=compute_s,
+        write_s=max(prediction.write_s for prediction in predictions.values()),
     )
 
 

@@ -127,8 +127,8 @@ class GivenList:
         Raises:
             OptionError: If it has arrays, and no results are made of them.
         """
+        from swathe.files.array_outputs import suffix_of
         from swathe.files.file import arrays_of
-        from swathe.operations.array_results import suffix_of
 
         tree = arrays_of(file)
         if tree is None:

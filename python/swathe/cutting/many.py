@@ -138,11 +138,12 @@ def cut_many(
         OutputError: If results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: After Ctrl-C, when the manifest is written.
     """
+    from swathe.costs.format_costs import SOURCE
     from swathe.cutting.earlier_run import sources_before
     from swathe.cutting.list_run import GivenList, ListRun
     from swathe.cutting.output_paths import OutputPaths
     from swathe.files.targets.target_list import choices_of
-    from swathe.operations.array_results import FITS_SUFFIX, SOURCE
+    from swathe.operations.array_results import FITS_SUFFIX
     from swathe.operations.registry import ResultOptions
 
     start_s = time.perf_counter()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from swathe.core.progress import ShowCount
     from swathe.core.row_table import RowTable
+    from swathe.costs.array_work import ArrayWork, Making
     from swathe.costs.prediction import Prediction
     from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
@@ -103,6 +104,8 @@ class CutRun:
             replicas: stores that have copies of the objects.
             is_only: whether the list has no other piece.
         """
+        from swathe.arrays.indexing import running_formats
+        from swathe.costs.array_work import ArrayWork
         from swathe.costs.engine_job import to_engine_job
         from swathe.costs.predict_list import (
             known_call_costs,
@@ -112,6 +115,7 @@ class CutRun:
         )
         from swathe.costs.prediction import of_call, of_results, read_at_once
         from swathe.costs.write_costs import output_key
+        from swathe.stores.registry import compute_costs
 
         output_paths, settings = self.output_paths, self.settings
         paths = {row: manifest.name[row] for row in results}
@@ -139,8 +143,11 @@ class CutRun:
         if is_made:
             result_options = output_paths.result_options
             self.call.output = f"{result_options.operation} as {result_options.format}"
-            making_s, bound = self._making(work.rows.take(todo), len(results))
-            prediction = of_results(prediction, len(results), making_s, bound)
+            array_work = ArrayWork.of(work.rows.take(todo), compute_costs(), running_formats())
+            self.call.output = array_work.product(self.call.output)
+            making = self._making(array_work, work.rows.take(todo), len(results))
+            prediction = of_results(array_work.widen(prediction), len(results), *making)
+            prediction = array_work.add_to(prediction)
             prediction = learn_making(prediction, self.call.output)
         elapsed_s = time.perf_counter() - (self._count_end_s or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
@@ -167,21 +174,19 @@ class CutRun:
                 self._run(batch, piece, prediction)
             event.add(bytes=int(manifest.bytes.sum()))
 
-    def _making(self, rows: RowTable, results: int) -> tuple[float, float]:
-        """Return the predicted seconds to make results from cutouts, and how far they may be off.
-
-        The second is a factor, for 80 of 100 cases.
-        """
-        from swathe.costs.format_costs import ASSUMED_BOUND, BOUND, FormatCosts, pixels_of
+    def _making(self, work: ArrayWork, rows: RowTable, results: int) -> Making:
+        """Return the predicted time to make results from cutouts."""
+        from swathe.costs.array_work import Making
+        from swathe.costs.format_costs import ASSUMED_BOUND, FormatCosts, pixels_of
         from swathe.stores.registry import compute_costs
 
         result_options = self.output_paths.result_options
         file_format = result_options.file_format
         usual = FormatCosts(file_format.row_s, 0.0, file_format.job_s)
         if result_options.is_combined:
-            return usual.seconds(len(rows), 0.0), ASSUMED_BOUND
-        costs = FormatCosts.of(compute_costs(), result_options.format, usual)
-        return costs.seconds(results, pixels_of(rows)), BOUND
+            return Making(usual.seconds(len(rows), 0.0), ASSUMED_BOUND)
+        name, pixels = result_options.format, pixels_of(rows)
+        return work.making(compute_costs(), name, results, pixels, usual)
 
     def _open(self, end: int | None) -> _swathe.Output:
         """Open the output.

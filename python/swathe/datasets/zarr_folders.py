@@ -6,12 +6,13 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from swathe.core import zarr_names
 from swathe.stores.listing import ListedObject, UnlistedObject, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MEMBER = re.compile(r"zarr\.json|\.zgroup|\.zarray|\d+(\.\d+)*", re.ASCII)
+MEMBER = re.compile("|".join([*map(re.escape, zarr_names.MARKS), r"\d+(\.\d+)*"]), re.ASCII)
 """Name of a file that makes a folder `.zarr` a Zarr: metadata, or a chunk.
 
 A folder with another name is not opened. Some servers list no metadata of version 2.

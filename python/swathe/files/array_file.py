@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swathe.arrays.array_tree import ArrayTree
+from swathe.arrays.array_tree import READER_VERSIONS, ArrayTree
 from swathe.arrays.indexing import describe, format_of, reads_of
 from swathe.core.errors import NoSuchArrayError
 from swathe.files.array import Array
@@ -125,7 +125,8 @@ def _absolute(path: str) -> str:
 def tree_of(native: _swathe.Object) -> ArrayTree | None:
     """Return the arrays of a file, as its index entry has them, or as its library says.
 
-    `None` if it is a file of FITS, or of no known format.
+    An index of another version of the reader is made anew. `None` if it is a file of FITS, or of
+    no known format.
 
     Raises:
         FormatError: If the library rejects the file.
@@ -133,12 +134,14 @@ def tree_of(native: _swathe.Object) -> ArrayTree | None:
         OptionError: If the library is not installed.
     """
     text = native.chunk_index()
-    if text is None:
-        file_format = "fits" if native.is_fits else format_of(native.read_at)
-        if file_format in ("fits", None):
-            return None
-        index = describe(reads_of(native), file_format, native.url)
-        native.set_chunk_index(index)
-        text = native.chunk_index()
-        assert text is not None
+    if text is not None:
+        tree = ArrayTree(text)
+        if tree.reader == READER_VERSIONS.get(tree.format):
+            return tree
+    file_format = "fits" if native.is_fits else format_of(native.read_at)
+    if file_format in ("fits", None):
+        return None
+    native.set_chunk_index(describe(reads_of(native), file_format, native.url))
+    text = native.chunk_index()
+    assert text is not None
     return ArrayTree(text)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, SourceError
+from swathe.costs.format_costs import SOURCE
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
 from swathe.jobs.types import ASKED_FORMAT, Result
-from swathe.operations.array_results import SOURCE, is_of_array
+from swathe.operations.array_results import is_of_array
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
 
@@ -91,8 +92,6 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         types = {each.suffix: each.media_type for each in formats}
         media_type = types.get(f".{row.name.rpartition('.')[2]}", media_type)
     array = row.hdu if row.hdu is not None and is_of_array(row) else ""
-    if (reducing := options.results.reducing) is not None:
-        array = reducing.shown_array(options.own)
     return Result(
         file=result.file,
         name=f"{row.name}{suffix}",
@@ -101,7 +100,7 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         media_type=media_type,
         sha256=row.sha256,
         open=result.open,
-        array=array,
+        array=options.results.kind.shown_array(options.own) or array,
     )
 
 

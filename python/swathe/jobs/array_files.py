@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.core.errors import AccessError, LimitError, OptionError, SwatheError
+from swathe.files.array_outputs import suffix_of
 from swathe.files.file import arrays_of
-from swathe.operations.array_results import suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchArrayError, SwatheError
 from swathe.core.host import cores
+from swathe.costs.array_work import ArrayWork
 from swathe.costs.engine_job import plane_spans, to_engine_job
 from swathe.costs.predict_list import predict_job
 from swathe.costs.prediction import Prediction, times, total_of
@@ -22,6 +23,7 @@ from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.hdus import hdu_key
 from swathe.jobs.granules import rows_to_predict
 from swathe.operations.array_results import is_of_array
+from swathe.stores.registry import compute_costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,11 +118,14 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
     """Predict the cost of reading and cutting."""
     if not len(rows):
         return None
-    targets = [
-        predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTIONS)
-        for part in _in_parts(rows)
-    ]
-    return total_of(targets)
+    return total_of([_of_part(part, options) for part in _in_parts(rows)])
+
+
+def _of_part(rows: RowTable, options: Options) -> Prediction:
+    """Predict the cost of reading and cutting some rows, those by libraries of formats, too."""
+    work = ArrayWork.of(rows, compute_costs())
+    job = to_engine_job(rows.take(~work.is_apart), mode=options.mode, threads=cores())
+    return work.add_to(work.widen(predict_job(job, MOST_INSPECTIONS)))
 
 
 def _in_parts(rows: RowTable) -> Iterator[RowTable]:
@@ -144,9 +149,8 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     """Estimate the total size of the results of some rows from the images that were opened."""
     import numpy as np
 
-    if (reducing := options.results.reducing) is not None:
-        groups = 0 if rows.group is None else len(rows.group.few().values)
-        return groups * reducing.result_bytes(options.own)
+    if (each_bytes := options.results.kind.result_bytes(options.own)) is not None:
+        return each_bytes * (0 if rows.group is None else len(rows.group.few().values))
     per_pixel: list[float] = []
     header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)

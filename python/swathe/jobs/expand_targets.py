@@ -23,6 +23,7 @@ from swathe.core.errors import (
 )
 from swathe.core.format import size_text
 from swathe.core.row_table import DictColumn, RowTable
+from swathe.costs.format_costs import SOURCE
 from swathe.files.file import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
@@ -32,7 +33,7 @@ from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read
 from swathe.jobs.array_files import ArrayFiles, check_file, refused_files
 from swathe.jobs.granules import check_result, granule_rows
 from swathe.jobs.types import read_planes
-from swathe.operations.array_results import FITS_SUFFIX, SOURCE
+from swathe.operations.array_results import FITS_SUFFIX
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands
 from swathe.stores.registry import with_store_names

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import LimitError, NoSuchArrayError
 from swathe.files.array_cutout import cut_region
 from swathe.files.array_file import ArrayFile
-from swathe.files.array_outputs import DEFAULTS, saving
+from swathe.files.array_outputs import saving
 from swathe.files.array_region import region_of
 from swathe.files.file import open_any
 from swathe.files.targets.hdus import is_array_path
@@ -25,18 +25,8 @@ if TYPE_CHECKING:
     from swathe.files.array import Array
     from swathe.files.array_region import ArrayRegion
 
-SOURCE = "source"
-"""Format of results that have the format of their sources."""
 FITS_SUFFIX = ".fits"
 """Suffix of such results of files that have no arrays."""
-
-
-def suffix_of(file_format: str) -> str:
-    """Return the suffix of results in the format of their source.
-
-    Results of a Zarr are NetCDF: a list has files, and a Zarr is a folder.
-    """
-    return ".nc" if file_format == "zarr" else DEFAULTS[file_format]
 
 
 def is_of_array(row: RowRecord) -> bool:

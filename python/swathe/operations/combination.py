@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import RegionError, SwatheError
 from swathe.core.row_record import fault_of
-from swathe.files.formats import read_cutout
-from swathe.operations.grid import AlignedImage, align
+from swathe.files.conversion import read_cutout
+from swathe.operations.grid import align
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,15 +75,7 @@ def combine(
         should_stop: function that returns whether to stop.
 
     Raises:
-        RegionError: If the images cannot be combined, or the size of the result is not known.
+        SwatheError: As `GroupingOperation.combine`.
     """
-    own = result_options.own
-    if (reducing := result_options.reducing) is not None:
-        granules = list(zip(rows.id, pixels, strict=True))
-        return reducing.reduce(path, granules, own, should_stop)
-    if grid is None:
-        raise RegionError("the size of the result is not known")
-    positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
-    images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]
-    make = result_options.combining.make
-    return not should_stop() and make(path, grid, images, own, should_stop)
+    kind = result_options.grouping
+    return kind.combine(path, grid, rows, pixels, result_options.own, should_stop)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
 from swathe.core.row_record import fault_of
-from swathe.files.formats import digest_of, read_cutout
+from swathe.costs.format_costs import SOURCE
+from swathe.files.conversion import digest_of, read_cutout
 from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
-from swathe.operations.array_results import SOURCE, is_of_array
+from swathe.operations.array_results import is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands

@@ -12,13 +12,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from swathe.core.errors import OptionError
+from swathe.core.errors import OptionError, RegionError
 from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from swathe.core.row_table import RowTable
     from swathe.files.array import Array
     from swathe.files.array_file import ArrayFile
     from swathe.files.cutout import Cutout
@@ -129,6 +130,8 @@ class Operation(ABC):
     """Whether a result is made from several images or granules."""
     reads_granules: ClassVar[bool] = False
     """Whether its targets are granules, which are read whole. Only jobs take such targets."""
+    needs_grid: ClassVar[bool] = True
+    """Whether the pixel grid of a result must be known before it is made."""
     hdus: ClassVar[int] = 1
     """HDUs of a FITS result, if its WCS needs no tables."""
 
@@ -167,6 +170,22 @@ class Operation(ABC):
         """
         return list(range(len(image_bands))), ""
 
+    def shown_array(self, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for those with arrays
+        """Return the name of the array of a result that pictures show; empty for images.
+
+        Args:
+            options: values of the operation's own options.
+        """
+        return ""
+
+    def result_bytes(self, options: Mapping[str, Any]) -> int | None:  # noqa: ARG002 - as above
+        """Return the size of a result in bytes; `None` if its images decide it.
+
+        Args:
+            options: values of the operation's own options.
+        """
+        return None
+
 
 class ConvertingOperation(Operation):
     """Operation that makes each result from one image."""
@@ -198,9 +217,52 @@ class GroupingOperation(Operation):
         """
         return [group or self.name for group in groups]
 
+    @abstractmethod
+    def combine(
+        self,
+        path: Path,
+        grid: Grid | None,
+        rows: RowTable,
+        pixels: Sequence[Path],
+        options: Mapping[str, Any],
+        should_stop: Callable[[], bool],
+    ) -> bool:
+        """Write a result; return false if it was stopped before the end.
+
+        Args:
+            path: file of the result.
+            grid: pixel grid of the result, if the operation needs one and it is known.
+            rows: rows of the images or granules, in order.
+            pixels: file of each of them, on the grid or as `read_granule` writes it.
+            options: values of the operation's own options.
+            should_stop: function that returns whether to stop.
+
+        Raises:
+            RegionError: If the images cannot be combined, or the size of the result is not known.
+            SwatheError: If granules cannot be put together.
+        """
+
 
 class CombiningOperation(GroupingOperation):
     """Operation that makes each result from the images of a group, resampled to one grid."""
+
+    def combine(
+        self,
+        path: Path,
+        grid: Grid | None,
+        rows: RowTable,
+        pixels: Sequence[Path],
+        options: Mapping[str, Any],
+        should_stop: Callable[[], bool],
+    ) -> bool:
+        """Write a result of the resampled images; return false if it was stopped."""
+        from swathe.operations.grid import AlignedImage
+
+        if grid is None:
+            raise RegionError("the size of its result is not known")
+        positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
+        images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]
+        return not should_stop() and self.make(path, grid, images, options, should_stop)
 
     @abstractmethod
     def make(
@@ -229,6 +291,19 @@ class ReducingOperation(GroupingOperation):
     """Operation that makes each result from the granules of a group."""
 
     reads_granules = True
+    needs_grid = False
+
+    def combine(
+        self,
+        path: Path,
+        grid: Grid | None,  # noqa: ARG002 - the options have the grid
+        rows: RowTable,
+        pixels: Sequence[Path],
+        options: Mapping[str, Any],
+        should_stop: Callable[[], bool],
+    ) -> bool:
+        """Write a result of the granules; return false if it was stopped."""
+        return self.reduce(path, list(zip(rows.id, pixels, strict=True)), options, should_stop)
 
     @abstractmethod
     def read_granule(

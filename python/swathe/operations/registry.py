@@ -16,7 +16,6 @@ from swathe.core.errors import OptionError
 from swathe.core.value_errors import short_text
 from swathe.operations import kinds
 from swathe.operations.operation import (
-    CombiningOperation,
     ConvertingOperation,
     GroupingOperation,
     Operation,
@@ -133,13 +132,6 @@ class ResultOptions:
         """Return the operation if its targets are granules; else `None`."""
         kind = self.kind
         return kind if isinstance(kind, ReducingOperation) else None
-
-    @property
-    def combining(self) -> CombiningOperation:
-        """Return the operation, which is known to combine images."""
-        kind = self.kind
-        assert isinstance(kind, CombiningOperation)
-        return kind
 
     @cached_property
     def file_format(self) -> ResultFormat:

@@ -27,13 +27,14 @@ from swathe.core.errors import CatalogError, OutputError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
+from swathe.costs.format_costs import SOURCE
 from swathe.cutting.run import POLL_S
+from swathe.files.conversion import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.file import sky_of
-from swathe.files.formats import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
-from swathe.operations.array_results import SOURCE, ArrayResults, is_of_array
+from swathe.operations.array_results import ArrayResults, is_of_array
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import enlarge_boxes
 from swathe.stores.registry import with_store_names
@@ -427,7 +428,7 @@ class _BatchRun:
             inputs = self.batch.inputs[row.number]
             images = inputs.take(inputs.has("ok"))
             grid = grid_of(row)
-            if not len(images) or (grid is None and self.options.results.reducing is None):
+            if not len(images) or (grid is None and self.options.results.kind.needs_grid):
                 self.single.append(end_row(row, *without_images(inputs)))
                 continue
             if (failure_text := self._restore_inputs(images, row)) is not None:

@@ -24,13 +24,11 @@ from swathe.arrays.readers.zarr_types import (
     fill_bytes,
 )
 from swathe.core.errors import FormatError
+from swathe.core.zarr_names import ALL, ARRAY, ATTRIBUTES, MARKS, NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-METADATA = ("zarr.json", ".zarray", ".zgroup")
-ALL_METADATA = ".zmetadata"
-"""All metadata of version 2. Where a server lists no names with a dot, they are the only ones."""
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 """Attribute of version 2 that names the axes."""
 MOST_NODES = 100_000
@@ -74,10 +72,8 @@ def describe(file: BinaryIO) -> bytes:
     """
     with typed_errors("zarr"):
         members = members_of(file)
-        if not any(name in members for name in (*METADATA, ALL_METADATA)):
-            raise FormatError(
-                f"expected {', '.join(METADATA)} at the root, found {members.names[:5]}"
-            )
+        if not any(name in members for name in (*MARKS, ALL)):
+            raise FormatError(f"expected {', '.join(MARKS)} at the root, found {members.names[:5]}")
         writer = IndexWriter("zarr", "swathe")
         catalog = _Catalog(members)
         for path in catalog.paths():
@@ -108,13 +104,14 @@ class _Catalog:
         self._members = members
         self._all: dict[str, Any] = {}
         self._all_2: dict[str, Any] = {}
-        if "zarr.json" in members:
-            self._root = members.json("zarr.json")
+        if NODE in members:
+            self._root = members.json(NODE)
             inner = self._root.get("consolidated_metadata")
             if isinstance(inner, dict):
                 self._all = _object(inner, "metadata")
-        elif ALL_METADATA in members:
-            self._all_2 = _object(members.json(ALL_METADATA), "metadata")
+        elif ALL in members:
+            # Where a server lists no names with a dot, these are the only ones.
+            self._all_2 = _object(members.json(ALL), "metadata")
 
     def paths(self) -> list[str]:
         """Return the paths of all arrays and groups, in ascending order; the root is empty."""
@@ -128,10 +125,10 @@ class _Catalog:
     def node(self, path: str) -> dict[str, Any]:
         """Return the metadata of a node, with `attributes`; those of an array have a `shape`."""
         prefix = f"{path}/" if path else ""
-        if f"{prefix}zarr.json" in self._members:
-            node = self._root if not path and "zarr.json" in self._members else self._all.get(path)
+        if f"{prefix}{NODE}" in self._members:
+            node = self._root if not path and NODE in self._members else self._all.get(path)
             if not isinstance(node, dict):
-                node = self._members.json(f"{prefix}zarr.json")
+                node = self._members.json(f"{prefix}{NODE}")
             kind = node.get("node_type")
             if node.get("zarr_format") != 3 or kind not in ("array", "group"):
                 raise FormatError(f"expected an array or a group of version 3, found {kind!r:.60}")
@@ -141,10 +138,11 @@ class _Catalog:
             elif "shape" not in node:
                 raise FormatError("expected the shape of an array, found none")
             return node
-        attributes = self._document(f"{prefix}.zattrs")
-        if f"{prefix}.zarray" not in self._members and f"{prefix}.zarray" not in self._all_2:
+        attributes = self._document(f"{prefix}{ATTRIBUTES}")
+        name = f"{prefix}{ARRAY}"
+        if name not in self._members and name not in self._all_2:
             return {"attributes": attributes}
-        node = {"shape": None, **self._document(f"{prefix}.zarray"), "attributes": attributes}
+        node = {"shape": None, **self._document(name), "attributes": attributes}
         if node.get("zarr_format") != 2:
             raise FormatError(f"expected version 2, found {node.get('zarr_format')!r:.60}")
         return node
@@ -157,7 +155,7 @@ class _Catalog:
 
 
 def _folders_of_metadata(names: Iterable[str]) -> set[str]:
-    return {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in METADATA}
+    return {name.rpartition("/")[0] for name in names if name.rpartition("/")[2] in MARKS}
 
 
 def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str, Any]) -> None:

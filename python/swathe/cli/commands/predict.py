@@ -142,6 +142,10 @@ def _show(prediction: Prediction) -> None:
         )
     if prediction.per_store:
         _show_stores(prediction)
+    for note in prediction.notes[:SHOWN_FAULTS]:
+        print_text(f"the interval is wide: {note}")
+    if len(prediction.notes) > SHOWN_FAULTS:
+        typer.echo(f"  and {len(prediction.notes) - SHOWN_FAULTS:,} more reasons, see --json")
     _show_faults(prediction)
 
 

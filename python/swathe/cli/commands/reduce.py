@@ -9,6 +9,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
+from swathe.operations.reduction.cell_statistics import DEFAULTS_TEXT, STATISTICS_TEXT
 
 
 def reduce(
@@ -36,9 +37,9 @@ def reduce(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Statistics of a cell, separated by commas: mean, count, std, min, max, mode.",
+            help=f"Statistics of a cell, separated by commas: {STATISTICS_TEXT}.",
         ),
-    ] = "mean,count",
+    ] = DEFAULTS_TEXT,
     where: Annotated[
         str | None,
         typer.Option(

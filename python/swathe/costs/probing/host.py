@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import tempfile
 import time
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,10 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
+from swathe.costs.library_costs import KEY
 from swathe.costs.probing.loopback_server import loopback
+from swathe.costs.probing.probe_filters import measure_filters
+from swathe.costs.probing.probe_library import measure_library
 from swathe.costs.probing.probe_results import measure_formats
 from swathe.files.targets.target_list import read_targets
 
@@ -36,14 +37,10 @@ if TYPE_CHECKING:
 BUDGET_S, QUICK_BUDGET_S = 5.0, 2.0
 ROWS, QUICK_ROWS = 768, 256
 CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
-FILTERS = ("deflate", "shuffle")
-"""Filters of chunks that are measured; of others the usual times are known."""
 LEAST_REPEATS, MOST_REPEATS = 3, 20
 SMALL, MANY, FILES, TIMES = 16, 64, 24, 16
 LARGE, FEW = 256, 6
 """Sides of small and large cuts, their number, and the number of files."""
-MOST_RUNS = 9
-"""Number of times that a chunk is filtered."""
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
 
@@ -88,7 +85,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
         decoded, by codec of tiles or filter of chunks; `write`: what of `cut_s` and `byte_s` is
-        writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has.
+        writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has, and
+        as `library` what `LibraryCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     begun_s = time.perf_counter()
@@ -105,9 +103,12 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
         formats = measure_formats(Path(folder_name))
-    samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | _filtering()
+        if library := measure_library(Path(folder_name)):
+            formats[KEY] = library
+    filters = measure_filters()
+    samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | filters
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
-    tiles = {codec: costs.pop(codec) for codec in (*CODECS, *FILTERS) if codec in costs}
+    tiles = {codec: costs.pop(codec) for codec in (*CODECS, *filters) if codec in costs}
     write = {name: costs.pop(f"write_{name}") for name in ("result_s", "byte_s")}
     return {**costs, "tile_byte_s": tiles, "write": write, "formats": formats}
 
@@ -123,24 +124,6 @@ def _receiving(requests: int) -> dict[str, list[float]]:
             byte_s = (_cpu_s(url, large) / len(large) - request_s) / LARGE_BYTES
             samples["request_s"].append(request_s)
             samples["received_byte_s"].append(max(byte_s, 1e-11))
-    return samples
-
-
-def _filtering() -> dict[str, list[float]]:
-    """Return the computing time per byte decoded by filters of chunks."""
-    pixels = draw(1, 1)[:LARGE].astype("<u2")
-    columns = pixels.reshape(-1).view("u1").reshape(-1, pixels.itemsize).T
-    chunks = {
-        "deflate": ({"name": "deflate"}, zlib.compress(pixels.tobytes(), 4)),
-        "shuffle": ({"name": "shuffle", "size": pixels.itemsize}, columns.tobytes()),
-    }
-    samples: dict[str, list[float]] = {name: [] for name in FILTERS}
-    for name, (filter_description, content) in chunks.items():
-        filters = json.dumps([filter_description])
-        for _ in range(MOST_RUNS):
-            began_s = time.process_time()
-            _swathe.decode_chunk(filters, 0, content, pixels.nbytes)
-            samples[name].append(max((time.process_time() - began_s) / pixels.nbytes, 1e-12))
     return samples
 
 

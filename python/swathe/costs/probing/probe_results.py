@@ -17,8 +17,8 @@ from swathe.files.array_cutout import cut_region
 from swathe.files.array_file import ArrayFile
 from swathe.files.array_outputs import saving
 from swathe.files.array_region import region_of
+from swathe.files.conversion import convert, digest_of, read_cutout
 from swathe.files.file import open_any
-from swathe.files.formats import convert, digest_of, read_cutout
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,6 +29,14 @@ DEFAULTS = {
 """Suffix of a cut without a name, by the format of the source."""
 
 
+def suffix_of(file_format: str) -> str:
+    """Return the suffix of results of a list in the format of their source.
+
+    Results of a Zarr are NetCDF: a list has files, and a Zarr is a folder.
+    """
+    return ".nc" if file_format == "zarr" else DEFAULTS[file_format]
+
+
 def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
     """Return the function that writes the kind of file given by the suffix.
 

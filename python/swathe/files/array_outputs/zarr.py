@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
+from swathe.core.zarr_names import NODE
 from swathe.files.array_outputs.hdf5 import INTERNAL, axis_lengths
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
         chunk_shape = _chunk_shape(data.shape, data.itemsize)
         meta = _array_metadata(name, data, chunk_shape, variable.dims, variable.attrs)
         arrays[name] = meta
-        yield f"{name}/zarr.json", _json(meta)
+        yield f"{name}/{NODE}", _json(meta)
         for place in product(
             *(range(-(-a // b)) for a, b in zip(data.shape, chunk_shape, strict=True))
         ):
@@ -58,7 +59,7 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
             "metadata": arrays,
         },
     }
-    yield "zarr.json", _json(root)
+    yield NODE, _json(root)
 
 
 def _plain_data(name: str, data: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.operations.array_results import SOURCE
+from swathe.costs.format_costs import SOURCE
 from swathe.operations.operation import ConvertingOperation, ResultFormat
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CutOperation(ConvertingOperation):
 
     def convert(self, cutout: Cutout, name: Path) -> bytes:
         """Return the pixels or the picture."""
-        from swathe.files.formats import convert
+        from swathe.files.conversion import convert
 
         return convert(cutout, name)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.operations.operation import OperationOption, ReducingOperation, ResultFormat
+from swathe.operations.reduction.cell_statistics import DEFAULTS_TEXT, STATISTICS_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ def _check_grid(text: str) -> None:
 
 
 def _check_statistics(text: str) -> None:
-    from swathe.operations.reduction.reduction import names_of_statistics
+    from swathe.operations.reduction.cell_statistics import names_of_statistics
 
     names_of_statistics(text)
 
@@ -66,10 +67,10 @@ class ReduceOperation(ReducingOperation):
         OperationOption(
             "statistics",
             "Statistics",
-            "Statistics of a cell, separated by commas: mean, count, std, min, max, mode; "
-            "mean,count by default",
+            f"Statistics of a cell, separated by commas: {STATISTICS_TEXT}; "
+            f"{DEFAULTS_TEXT} by default",
             (),
-            "mean,count",
+            DEFAULTS_TEXT,
             _check_statistics,
         ),
         OperationOption(
@@ -97,15 +98,16 @@ class ReduceOperation(ReducingOperation):
         path: Path,
         most_bytes: int | None,
     ) -> None:
-        """Read the pixels of a granule, and try to add them to an empty grid."""
+        """Read the pixels of a granule, and check that they can be added to a grid."""
+        from swathe.operations.reduction.cell_statistics import names_of_statistics
         from swathe.operations.reduction.granule import granule_of, pixels_of
-        from swathe.operations.reduction.reduction import Reduction
+        from swathe.operations.reduction.reduction import check_pixels
 
         condition = _condition(options["where"])
         granule = granule_of(source, array or options["array"] or None, condition, most_bytes)
         pixels = pixels_of(granule, condition)
         # What cannot be added is an error of this granule, not of the result.
-        Reduction(options["grid"], options["statistics"]).add_pixels(pixels)
+        check_pixels(pixels, names_of_statistics(options["statistics"]))
         pixels.save(path)
 
     def reduce(
@@ -145,15 +147,15 @@ class ReduceOperation(ReducingOperation):
 
     def shown_array(self, options: Mapping[str, Any]) -> str:
         """Return the first statistic."""
-        from swathe.operations.reduction.reduction import names_of_statistics
+        from swathe.operations.reduction.cell_statistics import names_of_statistics
 
         return names_of_statistics(options["statistics"])[0]
 
     def result_bytes(self, options: Mapping[str, Any]) -> int:
         """Return the size of the grid with its counts."""
+        from swathe.operations.reduction.cell_statistics import names_of_statistics
         from swathe.operations.reduction.grid_result import COUNTS
         from swathe.operations.reduction.grid_spec import GridSpec
-        from swathe.operations.reduction.reduction import names_of_statistics
 
         names = {*names_of_statistics(options["statistics"]), *COUNTS}
         return GridSpec.of(options["grid"]).cells * CELL_BYTES * len(names)

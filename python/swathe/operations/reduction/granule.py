@@ -21,14 +21,17 @@ from swathe.core.errors import (
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
 from swathe.files.places.regions import geolocation
-from swathe.files.variable import masked_values
+from swathe.files.variable import SCALING, masked_values
 from swathe.operations.reduction.pixels import Pixels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from swathe.files.array import Array
     from swathe.operations.reduction.condition import Condition
+
+FLOAT_BYTES = 8
+"""Bytes of an element to which a scale or an offset is applied, at most."""
 
 
 @dataclass
@@ -61,18 +64,17 @@ def granule_of(
         path: path or URL.
         array: path of the variable; by default the only one with two axes or more.
         condition: condition on other arrays, which are read, too.
-        most_bytes: largest size of an array that is read; `None`: any.
+        most_bytes: largest size of its values and places in memory; `None`: any.
 
     Raises:
-        LimitError: If an array has more than `most_bytes`.
+        LimitError: If these have more than `most_bytes`.
         NoSuchArrayError: If the file has no such array.
         RegionError: If the array has no latitude and longitude, or several.
         FormatError: If it is a FITS file, or damaged.
     """
     with open_granule(path, fresh=True) as file:
         variable, pair, others = granule_arrays(file, array, condition)
-        for each in (variable, *pair, *others.values()):
-            _check_size(each, most_bytes)
+        _check_size(file, (variable, *pair, *others.values()), most_bytes)
         latitude, longitude = (_on_axes_of(masked_values(each), variable, each) for each in pair)
         fields = {name: _field_values(variable, other) for name, other in others.items()}
         return Granule(
@@ -129,11 +131,19 @@ def pixels_of(granule: Any, condition: Condition | None) -> Pixels:
     return Pixels.of(granule.data, granule.latitude, granule.longitude, mask, attrs)
 
 
-def _check_size(array: Array, most_bytes: int | None) -> None:
-    size = array.size * array.dtype.itemsize
+def _check_size(file: ArrayFile, arrays: Iterable[Array], most_bytes: int | None) -> None:
+    """Check what arrays take in memory, with their masks, before they are read.
+
+    A small file can have large arrays: a chunk that is not stored has the fill value.
+    """
+    size = 0
+    for each in arrays:
+        is_scaled = any(name in each.attrs for name in SCALING)
+        size += each.size * (1 + max(each.dtype.itemsize, FLOAT_BYTES if is_scaled else 0))
     if most_bytes is not None and size > most_bytes:
         raise LimitError(
-            f"{array.url}, array {array.path}: expected up to {most_bytes:,} bytes, found {size:,}"
+            f"{file.url}: expected values and places of up to {most_bytes:,} bytes "
+            f"(limits.cutout_mb), found {size:,}"
         )
 
 

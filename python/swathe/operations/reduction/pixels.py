@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_INTEGER = 2**53
+MOST_LATITUDE = 90.0
 ATTRIBUTES = ("units", "long_name", "standard_name")
 """Attributes of the values that a result has, too."""
 
@@ -89,6 +90,19 @@ class Pixels:
         )
         flags = None if self.flags is None else self.flags.ravel()
         return latitude, longitude, np.ascontiguousarray(self.values).ravel(), flags
+
+    def check_places(self) -> None:
+        """Check that all places lie on the sphere; NaN is no place.
+
+        Raises:
+            RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
+        """
+        beyond = self.latitude[np.abs(self.latitude) > MOST_LATITUDE]
+        if beyond.size:
+            raise RegionError(f"expected a latitude from -90 to 90, found {beyond.flat[0]}")
+        endless = self.longitude[np.isinf(self.longitude)]
+        if endless.size:
+            raise RegionError(f"expected a finite longitude, found {endless.flat[0]}")
 
     def save(self, path: Path) -> None:
         """Write them to a file that `load` reads."""

@@ -11,6 +11,11 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.core.errors import NotFoundError, OptionError
+from swathe.operations.reduction.cell_statistics import (
+    DEFAULTS,
+    MOST_VALUES,
+    names_of_statistics,
+)
 from swathe.operations.reduction.condition import Condition
 from swathe.operations.reduction.granule import granule_of, pixels_of
 from swathe.operations.reduction.grid_result import COUNTS, GridResult
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-STATISTICS = ("mean", "count", "std", "min", "max", "mode")
 
 
 class Reduction:
@@ -80,8 +83,7 @@ class Reduction:
             RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
             OptionError: If values have no mode.
         """
-        if "mode" in self.statistics and pixels.values.dtype.kind == "f":
-            raise OptionError(f"mode: expected integers, found {pixels.values.dtype}")
+        _check_kind(pixels, self.statistics)
         self._native.add(*pixels.flat(), self._threads)
 
     def merge(self, other: Reduction) -> None:
@@ -119,11 +121,31 @@ class Reduction:
         )
 
 
+def check_pixels(pixels: Pixels, statistics: Sequence[str]) -> None:
+    """Check that the pixels of a granule can be added to an empty grid, without binning them.
+
+    Raises:
+        RegionError: If a latitude lies beyond a pole, or a longitude is infinite.
+        OptionError: If values have no mode.
+    """
+    pixels.check_places()
+    _check_kind(pixels, statistics)
+    if "mode" in statistics:
+        valid = pixels.values if pixels.flags is None else pixels.values[pixels.flags > 0]
+        if len(np.unique(valid)) > MOST_VALUES:
+            raise OptionError(f"mode: expected at most {MOST_VALUES} values, found more")
+
+
+def _check_kind(pixels: Pixels, statistics: Sequence[str]) -> None:
+    if "mode" in statistics and pixels.values.dtype.kind == "f":
+        raise OptionError(f"mode: expected integers, found {pixels.values.dtype}")
+
+
 def reduce(
     sources: Any,
     *,
     grid: str | GridSpec,
-    statistics: Sequence[str] = ("mean", "count"),
+    statistics: Sequence[str] = DEFAULTS,
     array: str | None = None,
     where: str | None = None,
     threads: int | None = None,
@@ -169,22 +191,6 @@ def reduce(
     if is_empty:
         raise OptionError("sources: expected at least one, found none")
     return replace(reduction.result(attrs, where), sources=tuple(urls))
-
-
-def names_of_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
-    """Return names of statistics, also from a text such as `mean,count`.
-
-    Raises:
-        OptionError: If one is unknown, or there is none.
-    """
-    names = statistics.split(",") if isinstance(statistics, str) else statistics
-    all_names = tuple(name.strip() for name in names)
-    unknown = [name for name in all_names if name not in STATISTICS]
-    if unknown or not all_names:
-        raise OptionError(
-            f"statistics: expected some of {', '.join(STATISTICS)}, found {unknown!r:.60}"
-        )
-    return all_names
 
 
 def _each(sources: Any) -> Iterator[Any]:
