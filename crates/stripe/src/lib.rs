@@ -15,6 +15,7 @@ mod layout;
 mod leftovers;
 mod listing;
 mod liveness;
+mod minority;
 mod names;
 mod object;
 mod parity;

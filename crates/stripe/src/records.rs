@@ -154,6 +154,15 @@ impl Answer {
     fn says_what_it_has(&self) -> bool {
         matches!(self, Answer::Record(_) | Answer::Absent | Answer::Empty)
     }
+
+    /// Whether the server says that it has none of this version, and none that is newer.
+    pub(crate) fn lacks(&self, generation: &Generation) -> bool {
+        match self {
+            Answer::Record(record) => record.header.generation < *generation,
+            Answer::Absent | Answer::Empty => true,
+            Answer::Damaged(_) | Answer::Failed(_) => false,
+        }
+    }
 }
 
 /// What servers say of an object; `None` of those that were not waited for.
@@ -226,13 +235,14 @@ fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
     })
 }
 
-/// Whether `count` servers have records, all of one version, and the other servers are too few to hide
-/// a newer version.
+/// Whether `count` servers have records, all of one version, that are a majority; so the other servers
+/// are too few to hide a newer version.
 fn agree(answers: &[Option<Answer>], count: usize) -> bool {
     let mut headers = records_of(answers).map(|record| &record.header);
     let Some(first) = headers.next() else { return false };
     let same = 1 + headers.filter(|other| other.generation == first.generation).count();
-    same == count && answers.len() - count < majority(first.layout.parts() as usize)
+    let minimum = majority(first.layout.parts() as usize);
+    same == count && count >= minimum && answers.len() - count < minimum
 }
 
 /// Servers in the order in which they are asked for the record of a path: first those that answer,
@@ -290,7 +300,7 @@ impl Records {
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
         let useful = if silent.len() > spare { with_numbers(servers) } else { others };
         let useful = in_turn(useful, path);
-        let (first, rest) = useful.split_at((count - spare).min(useful.len()));
+        let (first, rest) = useful.split_at(majority(count).min(useful.len()));
         // The checksums of one of them are enough.
         let with_sums = first.first().map(|(number, _)| *number);
         let work = move |number, server: &Server| {
@@ -328,6 +338,19 @@ impl Records {
     /// The newest version that a record is of.
     pub(crate) fn newest(&self) -> Option<&Record> {
         self.records().max_by(|one, other| one.header.generation.cmp(&other.header.generation))
+    }
+
+    /// Whether a minority has the newest version, and a server lacks it: its write failed, or goes on.
+    pub(crate) fn is_disputed(&self) -> bool {
+        let Some(newest) = self.newest().map(|record| &record.header) else { return false };
+        let count = self.records().filter(|record| record.header == *newest).count();
+        count < majority(newest.layout.parts() as usize)
+            && self.answers.iter().flatten().any(|answer| answer.lacks(&newest.generation))
+    }
+
+    /// How many servers said what they have.
+    pub(crate) fn heard(&self) -> usize {
+        self.answers.iter().flatten().filter(|answer| answer.says_what_it_has()).count()
     }
 
     /// The newest version, if it is the one that counts, and is not that the object was removed.

@@ -111,14 +111,17 @@ impl Upkeep {
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
-        let mut bad = Vec::new();
+        let (mut bad, mut unreachable) = (Vec::new(), 0);
         for (number, (part, _)) in (0..).zip(check_parts(&object, deep, progress)?) {
             if deep {
                 report.bytes_read += layout.part_bytes(number);
             }
             match part.state {
                 PieceState::Whole => {}
-                PieceState::Unreachable => report.fail(&part),
+                PieceState::Unreachable => {
+                    unreachable += 1;
+                    report.fail(&part);
+                }
                 _ => bad.push(number),
             }
         }
@@ -147,6 +150,19 @@ impl Upkeep {
                     report.failures.push(RepairFailure { server, why });
                 }
             }
+        }
+        let lost = bad.len() + unreachable;
+        if lost > layout.parity as usize && records.is_disputed() {
+            // Who reads it would lose the older version that others have.
+            let server = self.0.settings().name.clone();
+            let why = format!(
+                "expected {} parts of its newest version, whose record a minority of the servers \
+                 has, found {}",
+                layout.data,
+                layout.parts() as usize - lost
+            );
+            report.failures.push(RepairFailure { server, why });
+            return Ok(report);
         }
         self.repair_records(&records, &object, deep, &mut report)?;
         Ok(report)
