@@ -4,14 +4,13 @@
 //! record. So a reader gives its record to a majority before its bytes count, and a writer that fails
 //! takes its records back.
 
-use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::names::record_path;
 use crate::object::Object;
+use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::Generation;
-use crate::records::{
-    Answer, Record, Records, header_bytes, majority, read_record, sound_bytes, too_few_servers,
-};
+use crate::records::{Records, majority, too_few_servers};
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::{Answer, Record, header_bytes, read_record, sound_bytes};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,15 +5,16 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
-use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::layout::Layout;
 use crate::minority::take_back;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
+use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Answer, Record, Records, majority, too_few_servers};
+use crate::records::{Records, majority, too_few_servers};
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::{Answer, Record};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -5,12 +5,13 @@ use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, EMPTY, Record, Records, header_bytes, read_record, sound_bytes};
+use crate::records::Records;
 use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, sound_bytes};
 use crate::striped_store::StripedStore;
 
 use bytes::Bytes;
