@@ -80,7 +80,7 @@ impl Stores {
         may_lack: bool,
         tells_links: bool,
     ) -> PyResult<Listing> {
-        let options = ListOptions { with_hidden, may_lack, tells_links, ..ListOptions::default() };
+        let options = ListOptions { with_hidden, may_lack, tells_links };
         let listing = self.inner.list(place, options);
         Ok(Listing::new(listing.map_err(|error| to_python(py, &error.into()))?))
     }
