@@ -64,7 +64,7 @@ def list_objects(
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
         OptionError: If the store cannot be listed.
     """
-    yield from _listed(place, pattern, notes, tells_links=False)
+    yield from _list_place(place, pattern, notes, tells_links=False)
 
 
 def list_tree(place: str, pattern: str | None) -> Iterator[ListedObject | UnlistedObject]:
@@ -72,10 +72,10 @@ def list_tree(place: str, pattern: str | None) -> Iterator[ListedObject | Unlist
 
     Links of a local folder that lead out of it, to folders or to nothing, are `UnlistedObject`.
     """
-    return _listed(place, pattern, None, tells_links=True)
+    return _list_place(place, pattern, None, tells_links=True)
 
 
-def _listed(
+def _list_place(
     place: str, pattern: str | None, notes: list[str] | None, *, tells_links: bool
 ) -> Iterator[ListedObject | UnlistedObject]:
     check_text("place", place)

@@ -115,8 +115,8 @@ class ProgressRecord:
         self._past: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         self._progress = progress
         self._number: int | None = None
-        self._told: Progress | None = None
-        self._told_s = 0.0
+        self._last: Progress | None = None
+        self._last_s = 0.0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="swathe-progress", daemon=True)
 
@@ -158,7 +158,7 @@ class ProgressRecord:
     def _tell(self, *, is_stopped: bool = False) -> None:
         assert self._number is not None
         progress, now_s = self._progress(), time.monotonic()
-        if not is_stopped and progress == self._told and now_s - self._told_s < IDLE_S:
+        if not is_stopped and progress == self._last and now_s - self._last_s < IDLE_S:
             return
         self._catalog.tell_stripe_work(
             self._number,
@@ -169,7 +169,7 @@ class ProgressRecord:
             bytes_per_s=self._rate(progress.done_bytes),
             is_stopped=is_stopped,
         )
-        self._told, self._told_s = progress, now_s
+        self._last, self._last_s = progress, now_s
 
     def _rate(self, done_bytes: int) -> float | None:
         """Return the rate of the last minute, in bytes per second; `None`: nothing was done."""
