@@ -245,7 +245,9 @@ def test_the_catalogue_is_written_when_there_is_progress(
     disks: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stripe_progress.INTERVAL_S < 2 < stripe_progress.IDLE_S < stripe_work.SILENCE.seconds
-    told, asked, now = [], [], stripe_progress.Progress(0, 0, 0, 0)
+    told: list[int] = []
+    asked: list[None] = []
+    now = stripe_progress.Progress(0, 0, 0, 0)
 
     def tell(catalog: Catalog, number: int, done: int, *_: object, **__: object) -> None:
         told.append(done)
