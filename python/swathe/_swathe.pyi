@@ -59,12 +59,20 @@ class Stores:
     def open(self, path: str) -> Source:
         """Open an object to read its bytes."""
 
-    def list(self, place: str, *, with_hidden: bool = False, may_lack: bool = False) -> Listing:
+    def list(
+        self,
+        place: str,
+        *,
+        with_hidden: bool = False,
+        may_lack: bool = False,
+        tells_links: bool = False,
+    ) -> Listing:
         """List the objects of a folder, a server or a bucket at or below `NAME:prefix`, by pages.
 
         In a bucket, `NAME:prefix/` lists only what is below. `with_hidden` includes names that
         begin with a dot, and empty objects that mark folders. With `may_lack` a missing folder
-        has no objects.
+        has no objects. With `tells_links` links that lead out of the folder, to folders or to
+        nothing, are listed with the reason why they are not followed.
         """
 
     def check_stripe(self, object: str, deep: bool) -> str:  # noqa: A002

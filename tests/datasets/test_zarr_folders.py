@@ -65,7 +65,12 @@ def test_a_mirror_says_that_it_does_not_copy_folders(tmp_path: Path, run: Runner
     run("store", "add", "own", str(store))
     run("store", "add", "copies", str(tmp_path / "copies"))
     swathe.datasets.add("grids", "own:", progress=False)
+    plan = swathe.datasets.plan_mirror("grids", "copies")
     report = swathe.mirror("grids", "copies", progress=False)
-    assert report.copied == 0
-    [fault] = report.faults
-    assert fault.path == "a.zarr" and "a folder, not a file" in fault.reason
+    assert (plan.copies, plan.bytes, report.copied) == ([], 0, 0)
+    for [fault] in (plan.faults, report.faults):
+        assert fault.path == "a.zarr" and "a folder, not a file" in fault.reason
+    # What the reason says does copy it.
+    run("cp", "-r", "own:a.zarr", "copies:a.zarr")
+    assert "0 objects to copy (" in run("dataset", "mirror", "grids", "copies", "--dry-run")
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "copies" / "a.zarr" / "lst"), 1)

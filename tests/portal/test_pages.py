@@ -491,9 +491,11 @@ def test_store_tells_the_progress_of_its_repair(client: httpx.Client, archive: P
         shown = text_of(client, "/stores/wide")
         assert f"A repair runs: wide:dr17 on {this_host()}, process {os.getpid()}, since" in shown
         assert re.search(r"40 of 1,200 objects are done, 2 of them failed, 2.86\WMiB", shown), shown
+        assert 'data-every="2"' in client.get("/stores/wide").text
         catalog.tell_stripe_work(number, 41, 2, 3_000_000, is_stopped=True)
         shown = text_of(client, "/stores/wide")
         assert "A repair was stopped" in shown and "swathe stripe repair wide:dr17" in shown
+        assert "data-every" not in client.get("/stores/wide").text
         catalog.end_stripe_work(number)
     assert "A repair" not in text_of(client, "/stores/wide")
 

@@ -442,3 +442,33 @@ def test_a_killed_copy_leaves_whole_objects_only(tmp_path: Path, run: Runner) ->
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     whole = {name: at for name, at in digests(target).items() if not name.startswith(".")}
     assert whole == digests(source)
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path, run: Runner) -> None:
+    tree, outside, target = (tmp_path / name for name in ("tree", "outside", "target"))
+    for folder in (tree / "deep", outside, target):
+        folder.mkdir(parents=True)
+    (outside / "secret").write_bytes(b"private")
+    (tree / "deep" / "a").write_bytes(b"of the tree")
+    (tree / "inside").symlink_to("deep/a")
+    (tree / "out").symlink_to(outside / "secret")
+    (tree / "folder").symlink_to(outside)
+    (tree / "broken").symlink_to("nothing")
+    run("store", "add", "lab", target)
+    report = run.json("put", "-r", tree, "lab:x", code=1)
+    assert {Path(fault["name"]).name: fault["reason"] for fault in report["faults"]} == {
+        "broken": "a link to a file that does not exist",
+        "folder": "a link to a folder",
+        "out": "a link that leads out of the folder",
+    }
+    copies = {
+        path.relative_to(target / "x").as_posix(): path.read_bytes() for path in _files(target)
+    }
+    assert copies == {"deep/a": b"of the tree", "inside": b"of the tree"}
+    # A link that is named itself is followed.
+    run("put", tree / "out", "lab:named")
+    assert (target / "named").read_bytes() == b"private"
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]

@@ -170,3 +170,26 @@ def test_a_portal_reads_from_it(sample: list[Path], tmp_path: Path) -> None:
         folders = store_folders(catalog.stores())
     assert folders[str(tmp_path / "disk-a")] == "the store 'disk-a'"
     assert not [folder for folder in folders if "striped" in folder]
+
+
+def test_a_zarr_of_version_2_is_put_on_block_servers(run: Runner, tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    pixels = np.arange(24, dtype="f4").reshape(4, 6)
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    group.create_array("lst", data=pixels, chunks=(2, 3))
+    with ExitStack() as stack:
+        for number in range(3):
+            (tmp_path / f"disk-{number}").mkdir()
+            server = stack.enter_context(block_server(tmp_path / f"disk-{number}"))
+            run("store", "add", f"host{number}", server.url.replace("http", "dav", 1))
+        places = [word for number in range(3) for word in ("--over", f"host{number}")]
+        run("store", "add", "lab", "striped:", *places, "--parity", "1")
+        files = [path for path in (tmp_path / "a.zarr").rglob("*") if path.is_file()]
+        assert {".zgroup", ".zarray"} <= {path.name for path in files}
+        assert run.json("put", "-r", tmp_path / "a.zarr", "lab:a.zarr")["copied"] == len(files)
+        cut = swathe.cut("lab:a.zarr", array="/lst", index={"axis_0": slice(1, 3)})
+        np.testing.assert_array_equal(cut.data, pixels[1:3])
+        run("get", "-r", "lab:a.zarr", tmp_path / "back")
+        assert swathe.stores.check_stripes("lab", progress=False).is_whole
+    back = zarr.open_array(tmp_path / "back" / "lst", mode="r")
+    np.testing.assert_array_equal(back[:], pixels)

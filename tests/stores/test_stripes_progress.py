@@ -239,3 +239,31 @@ def test_a_repair_goes_on_if_the_catalogue_cannot_be_written(
     assert report.notes == ["status could not always show its progress: read-only"]
     _, err = run.told("stripe", "repair", "wide")
     assert "note: status could not always show its progress: read-only" in err
+
+
+def test_the_catalogue_is_written_when_there_is_progress(
+    disks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stripe_progress.INTERVAL_S < 2 < stripe_progress.IDLE_S < stripe_work.SILENCE.seconds
+    told: list[int] = []
+    asked: list[None] = []
+    now = stripe_progress.Progress(0, 0, 0, 0)
+
+    def tell(catalog: Catalog, number: int, done: int, *_: object, **__: object) -> None:
+        told.append(done)
+
+    def progress() -> stripe_progress.Progress:
+        asked.append(None)
+        return now
+
+    monkeypatch.setattr(stripe_progress, "INTERVAL_S", 0.001)
+    monkeypatch.setattr(Catalog, "tell_stripe_work", tell)
+    with stripe_progress.ProgressRecord("wide", "repair", "wide", [1, 1], progress):
+        wait_until(lambda: len(asked) > 5)
+        assert told == [0]
+        now = stripe_progress.Progress(1, 0, 0, 1)
+        wait_until(lambda: told == [0, 1])
+        # Without progress it says so now and then.
+        monkeypatch.setattr(stripe_progress, "IDLE_S", 0.0)
+        wait_until(lambda: len(told) > 3)
+    assert set(told) == {0, 1}

@@ -4,7 +4,7 @@ use crate::block_sums::ObjectId;
 use crate::disk::{Disk, ObjectStatus};
 use crate::disks::Disks;
 use crate::error::RequestError;
-use crate::object_path::{ObjectPath, encode};
+use crate::object_path::{ObjectPath, encode, is_reserved_name};
 use crate::request_record::RequestRecord;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 use swathe_net::server::{Body, plain_answer};
-use swathe_store_api::{Space, is_hidden_name};
+use swathe_store_api::Space;
 
 /// What a name in a folder leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub(crate) fn list(
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_bytes();
         let child = path.child(name);
-        if is_hidden_name(name) && !(child.is_part && entries == Entries::OfDisk) {
+        if is_reserved_name(name) && !(child.is_part && entries == Entries::OfDisk) {
             continue;
         }
         let item = match entry.file_type() {

@@ -1,17 +1,29 @@
 //! Paths of objects and folders, as requests name them: checked before any disk sees them.
 
 use crate::error::RequestError;
+use crate::own_folder::OWN_FOLDER;
 use hyper::StatusCode;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use swathe_store_api::{LONGEST_PATH_BYTES, is_hidden_name, is_part_name, part_name};
+use swathe_store_api::{LONGEST_PATH_BYTES, is_part_name, part_name};
 
 /// The page of metrics.
 pub(crate) const METRICS: &str = "/metrics";
 
-/// A path from the root of a disk on: names between single slashes, none of them hidden.
+/// Whether no object or folder may have a name: it is that of the server's own folder on a disk, or
+/// of an object that is being written, or `.` or `..`. All other names are kept, those that begin with a dot, too.
+pub(crate) fn is_reserved_name(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..") || name == OWN_FOLDER.as_bytes() || is_upload_name(name)
+}
+
+/// Whether a name is that of an object that is being written.
+fn is_upload_name(name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(is_part_name)
+}
+
+/// A path from the root of a disk on: names between single slashes, none of them reserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectPath {
     bytes: Vec<u8>,
@@ -25,7 +37,7 @@ impl ObjectPath {
     /// The path in a URL: decoded once.
     ///
     /// # Errors
-    /// With status 400 if it is no path of a file; with 404 if a name of it is hidden.
+    /// With status 400 if it is no path of a file; with 404 if a name of it is reserved.
     pub(crate) fn parse(url_path: &str) -> Result<ObjectPath, RequestError> {
         let bad = |why: &str| {
             let text =
@@ -52,10 +64,9 @@ impl ObjectPath {
         if path.len() > LONGEST_PATH_BYTES {
             return Err(bad(&format!("more than {LONGEST_PATH_BYTES} bytes")));
         }
-        let is_part = |name: &[u8]| std::str::from_utf8(name).is_ok_and(is_part_name);
-        let is_part = !names_folder && names.last().is_some_and(|name| is_part(name));
+        let is_part = !names_folder && names.last().is_some_and(|name| is_upload_name(name));
         let visible = if is_part { &names[..names.len() - 1] } else { &names[..] };
-        if visible.iter().any(|name| is_hidden_name(name)) {
+        if visible.iter().any(|name| is_reserved_name(name)) {
             return Err(RequestError::NotFound { path: url_path.to_string() });
         }
         Ok(ObjectPath { bytes: path, names_folder, is_part })
@@ -73,8 +84,7 @@ impl ObjectPath {
             bytes.push(b'/');
         }
         bytes.extend_from_slice(name);
-        let is_part = std::str::from_utf8(name).is_ok_and(is_part_name);
-        ObjectPath { bytes, names_folder: false, is_part }
+        ObjectPath { bytes, names_folder: false, is_part: is_upload_name(name) }
     }
 
     pub(crate) fn as_path(&self) -> &Path {
@@ -168,6 +178,9 @@ mod tests {
             ("/a%2520b", "a%20b"),
             ("/a%2Fb", "a/b"),
             ("/a..b", "a..b"),
+            ("/a/.hidden", "a/.hidden"),
+            ("/a.zarr/.zarray.stripe", "a.zarr/.zarray.stripe"),
+            ("/.swathe-2/disk", ".swathe-2/disk"),
             ("/run/.a.fits-0123abcd.part", "run/.a.fits-0123abcd.part"),
         ] {
             assert_eq!(text(url_path).as_deref(), Ok(path), "{url_path}");
@@ -190,7 +203,7 @@ mod tests {
             ("/a%gg", 400),
             ("/.swathe/disk", 404),
             ("/%2eswathe/disk", 404),
-            ("/a/.hidden", 404),
+            ("/a/.swathe", 404),
             ("/.a-0123abcd.part/b", 404),
             ("/.a-0123abcd.part/", 404),
         ] {
@@ -212,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoded_paths_come_back(names in prop::collection::vec("[^/\0.][^/\0]{0,8}", 1..4)) {
+        fn encoded_paths_come_back(names in prop::collection::vec("[^/\0.][^/\0]{0,8}|[.][a-z]{1,8}", 1..4)) {
             let path = names.iter().fold(ObjectPath::parse("/").unwrap(), |path, name| {
                 path.child(name.as_bytes())
             });

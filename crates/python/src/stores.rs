@@ -71,15 +71,16 @@ impl Stores {
     }
 
     /// The objects below `NAME:prefix`.
-    #[pyo3(signature = (place, *, with_hidden=false, may_lack=false))]
+    #[pyo3(signature = (place, *, with_hidden=false, may_lack=false, tells_links=false))]
     fn list(
         &self,
         py: Python<'_>,
         place: &str,
         with_hidden: bool,
         may_lack: bool,
+        tells_links: bool,
     ) -> PyResult<Listing> {
-        let options = ListOptions { with_hidden, may_lack, ..ListOptions::default() };
+        let options = ListOptions { with_hidden, may_lack, tells_links };
         let listing = self.inner.list(place, options);
         Ok(Listing::new(listing.map_err(|error| to_python(py, &error.into()))?))
     }

@@ -1,12 +1,13 @@
 //! Parts that no object needs any more, and records of removals.
 
-use crate::answers::ask_all;
 use crate::listing::{ListedObjects, ServerFiles};
 use crate::names::{FileKind, kind_of, record_path};
+use crate::question::ask_all;
 use crate::record::Generation;
-use crate::records::{Answer, Records, header_bytes, read_record};
+use crate::records::Records;
 use crate::reports::Leftover;
 use crate::server::{Server, ServerItem};
+use crate::server_record::{Answer, header_bytes, read_record};
 use crate::upkeep::Upkeep;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,21 +6,21 @@
 //! `docs/design/027-stripes.md`.
 #![warn(missing_docs)]
 
-mod answers;
-mod ask;
 mod combined_costs;
-mod health;
 mod hedge;
 mod layout;
 mod leftovers;
 mod listing;
 mod liveness;
+mod minority;
 mod names;
 mod object;
 mod parity;
 mod part;
+mod part_costs;
 mod part_fetch;
 mod part_writer;
+mod question;
 mod read_events;
 mod rebuild;
 mod record;
@@ -29,6 +29,7 @@ mod repair_progress;
 mod reports;
 mod server;
 mod server_places;
+mod server_record;
 mod server_reports;
 mod shards;
 mod striped_copy;

@@ -3,8 +3,8 @@
 //! The names of parts have the sizes of their objects. So records are read only of objects that
 //! servers disagree about.
 
-use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::names::{FileKind, kind_of};
+use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::{Generation, is_odd};
 use crate::records::{Records, majority, too_few_servers};
 use crate::server::{NO_ANSWER, Server, ServerItem};

@@ -1,6 +1,6 @@
 //! A part of an open object: opened when it is first read.
 
-use crate::ask::{Ask, PartCosts};
+use crate::part_costs::{Ask, PartCosts};
 use crate::record::PartEntry;
 use crate::server::Server;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Ranges of one part on their way.
 
-use crate::ask::{Ask, PartCosts};
 use crate::object::Object;
+use crate::part_costs::{Ask, PartCosts};
 use crate::read_events::{StageEvents, in_part};
 use bytes::Bytes;
 use std::ops::Range;

@@ -3,24 +3,16 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
-use crate::answers::{Grace, Question, Standing, ask_enough, present, with_numbers};
 use crate::layout::Layout;
 use crate::liveness::while_alive;
-use crate::names::record_path;
-use crate::record::{GROUP_BYTES, Generation, HEADER_BYTES, Header, RecordError, decode_group};
+use crate::question::{Grace, Question, Standing, ask_enough, present, with_numbers};
+use crate::record::{GROUP_BYTES, Generation};
 use crate::server::{NO_ANSWER, Server};
-use bytes::Bytes;
-use std::ops::Range;
+use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record};
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_store_api::{Source, StoreError};
+use swathe_store_api::StoreError;
 
-/// Bytes of most headers, without the parts,
-const MOST_HEADER_BYTES: u64 = 1024;
-/// and for each part.
-const ENTRY_BYTES: u64 = 160;
-/// Groups of checksums that are read at once, if all are.
-const GROUPS_AT_ONCE: u64 = 16;
 /// A reader does not wait for a late server.
 const READ_GRACE: Duration = Duration::from_millis(50);
 const READ: Grace =
@@ -33,8 +25,6 @@ const LATE: f64 = 3.0;
 const LONGEST_LATE_S: f64 = 5.0;
 /// Others are preferred to a server that takes this much longer than the quickest to open a record.
 const SLOW: f64 = 2.0;
-/// What is wrong with a record of 0 bytes.
-pub(crate) const EMPTY: &str = "the record: expected its header, found 0 bytes";
 /// Whoever asks all servers does, but not for one that hangs.
 const ALL: Grace = Grace {
     least: Duration::from_secs(5),
@@ -43,180 +33,9 @@ const ALL: Grace = Grace {
     ends: true,
 };
 
-/// A record on a server.
-#[derive(Clone)]
-pub(crate) struct Record {
-    pub(crate) header: Header,
-    /// Where its checksums begin.
-    pub(crate) start: u64,
-    /// Its first bytes.
-    pub(crate) head: Bytes,
-    pub(crate) source: Arc<dyn Source>,
-}
-
-impl Record {
-    /// Some bytes after the header.
-    fn read(&self, range: &Range<u64>) -> Result<Bytes, StoreError> {
-        let range = self.start + range.start..self.start + range.end;
-        if range.end <= self.head.len() as u64 {
-            return Ok(self.head.slice(range.start as usize..range.end as usize));
-        }
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.source.read_exact_at(range.start, &mut bytes)?;
-        Ok(bytes.into())
-    }
-
-    fn differs(&self, error: RecordError) -> StoreError {
-        let url = self.source.url().to_string();
-        StoreError::Differs { url, expected: error.expected, found: error.found }
-    }
-
-    /// The checksums of a group.
-    ///
-    /// # Errors
-    /// [`StoreError::Differs`] if they are not what was written.
-    pub(crate) fn group(&self, number: u64) -> Result<Vec<u32>, StoreError> {
-        let bytes = self.read(&self.header.group_range(number))?;
-        decode_group(&bytes).map_err(|error| self.differs(error))
-    }
-
-    /// Read all groups, and give each, with its bytes, to `take`.
-    ///
-    /// # Errors
-    /// Of reading, and those of `take`.
-    fn each_group(
-        &self,
-        mut take: impl FnMut(u64, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let count = self.header.groups();
-        for first in (0..count).step_by(GROUPS_AT_ONCE as usize) {
-            let numbers = first..(first + GROUPS_AT_ONCE).min(count);
-            let start = self.header.group_range(first).start;
-            let bytes = self.read(&(start..self.header.group_range(numbers.end - 1).end))?;
-            for number in numbers {
-                let range = self.header.group_range(number);
-                take(number, &bytes[(range.start - start) as usize..(range.end - start) as usize])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Read all checksums.
-    ///
-    /// # Errors
-    /// [`StoreError::Differs`] if some are not what was written.
-    pub(crate) fn check_groups(&self) -> Result<(), StoreError> {
-        self.each_group(|_, bytes| match decode_group(bytes) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.differs(error)),
-        })
-    }
-}
-
-/// The bytes of a record, each group of checksums from the first of the records that has it as it
-/// was written. All records are of one version.
-///
-/// # Errors
-/// [`StoreError::Differs`] if no record has some group.
-pub(crate) fn sound_bytes(records: &[&Record]) -> Result<Vec<u8>, StoreError> {
-    let no_record = || StoreError::NotFound { url: String::new(), why: ": no record".into() };
-    let first = records.first().ok_or_else(no_record)?;
-    let mut all = first.head[..first.start as usize].to_vec();
-    first.each_group(|number, bytes| {
-        let Err(damage) = decode_group(bytes) else {
-            all.extend_from_slice(bytes);
-            return Ok(());
-        };
-        let range = first.header.group_range(number);
-        let mut others = records[1..].iter().filter_map(|record| record.read(&range).ok());
-        let sound = others.find(|bytes| decode_group(bytes).is_ok());
-        all.extend_from_slice(&sound.ok_or_else(|| first.differs(damage))?);
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-/// What a server says of an object.
-pub(crate) enum Answer {
-    /// It has a record.
-    Record(Box<Record>),
-    /// It has none.
-    Absent,
-    /// It has one of 0 bytes, as a crash leaves it: it says as little as none.
-    Empty,
-    /// It has one that cannot be read.
-    Damaged(String),
-    /// It could not say.
-    Failed(StoreError),
-}
-
-impl Answer {
-    fn says_what_it_has(&self) -> bool {
-        matches!(self, Answer::Record(_) | Answer::Absent | Answer::Empty)
-    }
-}
-
 /// What servers say of an object; `None` of those that were not waited for.
 pub(crate) struct Records {
     pub(crate) answers: Vec<Option<Answer>>,
-}
-
-/// Bytes with which the headers of most records end, of objects over this many servers.
-pub(crate) fn header_bytes(servers: usize) -> u64 {
-    MOST_HEADER_BYTES + ENTRY_BYTES * servers as u64
-}
-
-/// Read the record of a path on a server: its first `first_bytes` bytes, and more if its header is
-/// longer.
-pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answer {
-    let source = match server.open_for(&record_path(path), first_bytes) {
-        Ok(source) => source,
-        Err(StoreError::NotFound { .. }) => return Answer::Absent,
-        Err(error) => return Answer::Failed(error),
-    };
-    if source.len() == 0 {
-        return Answer::Empty;
-    }
-    let mut head = source.first();
-    let mut minimum = if head.is_empty() { first_bytes } else { 0 };
-    loop {
-        let length = minimum.min(source.len());
-        if (head.len() as u64) < length {
-            let mut bytes = vec![0; length as usize];
-            match source.read_exact_at(0, &mut bytes) {
-                Ok(()) => head = bytes.into(),
-                Err(error) => return Answer::Failed(error),
-            }
-        }
-        match Header::decode(&head) {
-            Ok(Ok((header, start))) => {
-                let length = start + header.sums_bytes();
-                if source.len() != length {
-                    let found = source.len();
-                    return Answer::Damaged(format!(
-                        "the record: expected {length} bytes, found {found}"
-                    ));
-                }
-                if header.path != path {
-                    let found = header.path;
-                    return Answer::Damaged(format!(
-                        "the record: expected that of {path}, found that of {found}"
-                    ));
-                }
-                return Answer::Record(Box::new(Record { header, start, head, source }));
-            }
-            Ok(Err(more)) if (head.len() as u64) < source.len() && more <= 2 * HEADER_BYTES => {
-                minimum = (more as u64).max(head.len() as u64 + 1);
-            }
-            Ok(Err(more)) => {
-                let found = source.len();
-                return Answer::Damaged(format!(
-                    "the record: expected at least {more} bytes, found {found}"
-                ));
-            }
-            Err(error) => return Answer::Damaged(error.to_string()),
-        }
-    }
 }
 
 fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
@@ -226,13 +45,14 @@ fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
     })
 }
 
-/// Whether `count` servers have records, all of one version, and the other servers are too few to hide
-/// a newer version.
+/// Whether `count` servers have records, all of one version, that are a majority; so the other servers
+/// are too few to hide a newer version.
 fn agree(answers: &[Option<Answer>], count: usize) -> bool {
     let mut headers = records_of(answers).map(|record| &record.header);
     let Some(first) = headers.next() else { return false };
     let same = 1 + headers.filter(|other| other.generation == first.generation).count();
-    same == count && answers.len() - count < majority(first.layout.parts() as usize)
+    let minimum = majority(first.layout.parts() as usize);
+    same == count && count >= minimum && answers.len() - count < minimum
 }
 
 /// Servers in the order in which they are asked for the record of a path: first those that answer,
@@ -290,7 +110,7 @@ impl Records {
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
         let useful = if silent.len() > spare { with_numbers(servers) } else { others };
         let useful = in_turn(useful, path);
-        let (first, rest) = useful.split_at((count - spare).min(useful.len()));
+        let (first, rest) = useful.split_at(majority(count).min(useful.len()));
         // The checksums of one of them are enough.
         let with_sums = first.first().map(|(number, _)| *number);
         let work = move |number, server: &Server| {
@@ -328,6 +148,19 @@ impl Records {
     /// The newest version that a record is of.
     pub(crate) fn newest(&self) -> Option<&Record> {
         self.records().max_by(|one, other| one.header.generation.cmp(&other.header.generation))
+    }
+
+    /// Whether a minority has the newest version, and a server lacks it: its write failed, or goes on.
+    pub(crate) fn is_disputed(&self) -> bool {
+        let Some(newest) = self.newest().map(|record| &record.header) else { return false };
+        let count = self.records().filter(|record| record.header == *newest).count();
+        count < majority(newest.layout.parts() as usize)
+            && self.answers.iter().flatten().any(|answer| answer.lacks(&newest.generation))
+    }
+
+    /// How many servers said what they have.
+    pub(crate) fn heard(&self) -> usize {
+        self.answers.iter().flatten().filter(|answer| answer.says_what_it_has()).count()
     }
 
     /// The newest version, if it is the one that counts, and is not that the object was removed.

@@ -1,30 +1,28 @@
 //! One of the places that a striped store keeps its parts in.
 
-use crate::health::Health;
-use crate::liveness::{Living, while_alive};
-use crate::names::{FileKind, kind_of};
+mod health;
+mod listing;
+
+use crate::liveness::while_alive;
 use crate::record::Header;
 use bytes::Bytes;
+use health::Health;
 use std::io::ErrorKind;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use swathe_store::ObjectWriter;
 use swathe_store_api::{
-    Entry, Failure, Interrupt, ListItem, ListOptions, Listing, ObjectName, Retry, Room, Source,
-    Space, Store, StoreError, Stores, Version,
+    Failure, Interrupt, ObjectName, Retry, Room, Source, Space, Store, StoreError, Stores, Version,
 };
 
-/// A server that failed is left out where others are enough, and asked again after this time.
-const PAUSE: Duration = Duration::from_secs(5);
+pub(crate) use listing::ServerItem;
+
 /// How long a server may say nothing before it counts as one that gives no answer,
 const ANSWER_LIMIT: Duration = Duration::from_secs(8);
 /// and one that failed when it was last asked.
 const FAILED_ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// How long one that failed before may take to answer while it is written to.
-const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
 /// A server that fails after this time hangs.
 const HANG: Duration = Duration::from_secs(2);
 /// For how long a folder of a server is there once it was seen.
@@ -272,86 +270,6 @@ impl Server {
         }
     }
 
-    /// Ask for the first page of a listing: whether it answers.
-    pub(crate) fn answers(&self) -> Result<(), StoreError> {
-        let result = self.within(ANSWER_LIMIT, |_| self.listing("")?.next_page().map(drop));
-        self.learn("", &result);
-        result
-    }
-
-    /// Whether it has a part or a record.
-    pub(crate) fn has_files(&self) -> Result<bool, StoreError> {
-        self.within(ANSWER_LIMIT, |tell_page| {
-            let mut listing = self.listing("")?;
-            while let Some(page) = listing.next_page()? {
-                tell_page();
-                let is_ours = |item: &ListItem| match item {
-                    ListItem::Object(entry) => !matches!(kind_of(&entry.path), FileKind::Other),
-                    ListItem::Unlisted { .. } => false,
-                };
-                if page.iter().any(is_ours) {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        })
-    }
-
-    fn listing(&self, path: &str) -> Result<Box<dyn Listing>, StoreError> {
-        let options = ListOptions { with_hidden: true, may_lack: true, ..ListOptions::default() };
-        self.at(path, |name| self.store.list(name, options))
-    }
-
-    /// The files at or below a path, in pages; paths as of this folder. It is an error if no page
-    /// comes for a while.
-    pub(crate) fn list(
-        &self,
-        path: &str,
-        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let result = self.within(ANSWER_LIMIT, |tell_page| self.list_pages(path, tell_page, take));
-        self.learn(path, &result);
-        result
-    }
-
-    /// The same with all the time that its store takes, while it is alive.
-    pub(crate) fn list_patiently(
-        &self,
-        path: &str,
-        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let result = while_alive(self, |tell| self.list_pages(path, tell, take)).flatten();
-        self.learn(path, &result);
-        result
-    }
-
-    fn list_pages(
-        &self,
-        path: &str,
-        tell_page: &dyn Fn(),
-        take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut listing = self.listing(path)?;
-        while let Some(page) = listing.next_page()? {
-            tell_page();
-            for item in page {
-                let below = |path: String| path.strip_prefix(&self.prefix).map(str::to_string);
-                match item {
-                    ListItem::Object(entry) => {
-                        if let Some(path) = below(entry.path.clone()) {
-                            take(ServerItem::File(Entry { path, ..entry }))?;
-                        }
-                    }
-                    ListItem::Unlisted { path, why } => {
-                        let path = below(path.clone()).unwrap_or(path);
-                        take(ServerItem::Unlisted { path, why })?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Do work that waits for the server, and end its wait when it tells nothing for a time.
     fn within<T>(
         &self,
@@ -379,113 +297,6 @@ impl Server {
             result => result,
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether it failed, and did not answer since. After a while it is asked again, beside the work.
-    pub(crate) fn is_silent(self: &Arc<Server>) -> bool {
-        let mut health = self.lock();
-        let Some(failed_at) = health.failed_at else { return false };
-        if failed_at.elapsed() > PAUSE && !health.is_asked {
-            let (server, path) = (self.clone(), health.path.clone());
-            let again = std::thread::Builder::new().name("swathe-server".into()).spawn(move || {
-                drop(catch_unwind(AssertUnwindSafe(|| server.ask_again(&path))));
-                server.lock().is_asked = false;
-            });
-            health.is_asked = again.is_ok();
-        }
-        true
-    }
-
-    fn ask_again(&self, path: &str) {
-        let open = || self.at(path, |name| self.store.open(name));
-        let result = self.within(ANSWER_LIMIT, |_| open());
-        self.learn(path, &result);
-    }
-
-    /// Whether it said nothing for seconds, and did not answer since; as [`Server::is_silent`]. To ask
-    /// one that refuses costs no time.
-    pub(crate) fn is_away(self: &Arc<Server>) -> bool {
-        self.is_watched() && self.is_silent() && self.lock().is_hanging
-    }
-
-    /// Remember that it said nothing for seconds.
-    pub(crate) fn note_hang(&self) {
-        self.note_failure();
-        self.lock().is_hanging = true;
-    }
-
-    /// Remember that it failed after some time.
-    pub(crate) fn note_failure_after(&self, time: Duration) {
-        if time < HANG { self.note_failure() } else { self.note_hang() }
-    }
-
-    /// Whether it failed when it was last asked, or was late.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.lock().failed_at.is_some()
-    }
-
-    /// Whether it failed when it was last asked.
-    pub(crate) fn is_known_to_fail(&self) -> bool {
-        let health = self.lock();
-        health.failed_at.is_some() && !health.is_late
-    }
-
-    /// The error that it failed a moment ago, and is not asked now.
-    pub(crate) fn absence(&self) -> StoreError {
-        StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
-    }
-
-    /// Remember that it failed.
-    pub(crate) fn note_failure(&self) {
-        let mut health = self.lock();
-        (health.failed_at, health.is_late) = (Some(Instant::now()), false);
-    }
-
-    /// Remember that it was later than a reader waits.
-    pub(crate) fn note_late(&self) {
-        let mut health = self.lock();
-        health.is_late |= health.failed_at.is_none();
-        health.failed_at = Some(Instant::now());
-    }
-
-    fn learn<T>(&self, path: &str, result: &Result<T, StoreError>) {
-        let mut health = self.lock();
-        match result {
-            Err(StoreError::Network { why, .. }) => {
-                (health.failed_at, health.is_late) = (Some(Instant::now()), false);
-                health.is_hanging = why.starts_with(NO_ANSWER);
-                health.path = path.to_string();
-            }
-            Err(StoreError::Interrupted { .. }) => {}
-            _ => {
-                (health.failed_at, health.is_late, health.is_hanging) = (None, false, false);
-            }
-        }
-    }
-}
-
-impl Living for Server {
-    /// A machine knows what its disks do, and what a bucket is asked has limits of its own.
-    fn is_watched(&self) -> bool {
-        !self.store.is_local() && !self.store.is_bucket()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.is_known_to_fail()
-    }
-
-    fn is_alive(&self) -> bool {
-        let limit = if Living::has_failed(self) { FAILED_WRITE_LIMIT } else { ANSWER_LIMIT };
-        !matches!(self.has_folder_within(limit), Err(StoreError::Network { .. }))
-    }
-
-    fn silence_error(&self) -> StoreError {
-        self.note_hang();
-        self.absence()
-    }
 }
 
 /// Whether another writes the same file at this moment.
@@ -496,19 +307,6 @@ fn is_busy(error: &StoreError) -> bool {
         StoreError::Changed { .. } => true,
         _ => false,
     }
-}
-
-/// What a server lists.
-pub(crate) enum ServerItem {
-    /// A file.
-    File(Entry),
-    /// What could not be listed.
-    Unlisted {
-        /// Its path.
-        path: String,
-        /// Why not.
-        why: String,
-    },
 }
 
 /// Set an interrupt when nothing was sent for a time; until the sender is dropped.

@@ -1,6 +1,6 @@
 //! Whether the servers of a store are there, and apart from each other.
 
-use crate::answers::{ask_all, present};
+use crate::question::{ask_all, present};
 use crate::records::majority;
 use crate::server::Server;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the servers of a store say of themselves.
 
-use crate::answers::ask_all;
 use crate::names::{FileKind, kind_of};
+use crate::question::ask_all;
 use crate::reports::{ServerReport, ServerState};
 use crate::server::{NO_ANSWER, Server, ServerItem};
 use crate::server_places::same_places;

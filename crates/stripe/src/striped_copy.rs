@@ -4,8 +4,8 @@
 use crate::liveness::while_alive;
 use crate::object::Object;
 use crate::record::{Header, decode_group};
-use crate::records::sound_bytes;
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::sound_bytes;
 use crate::striped_sink::StripedSink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! Room for a striped object: on each server for the part that it will have.
 
-use crate::answers::ask_all;
 use crate::layout::Layout;
 use crate::names::room_path;
+use crate::question::ask_all;
 use crate::server::Server;
 use crate::striped_sink::StripedSink;
 use crate::write_events::record_write;

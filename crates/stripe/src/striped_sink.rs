@@ -5,14 +5,16 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
-use crate::answers::{Grace, Standing, ask_enough, present};
 use crate::layout::Layout;
+use crate::minority::take_back;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
+use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Answer, Records, majority, too_few_servers};
+use crate::records::{Records, majority, too_few_servers};
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::{Answer, Record};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -30,6 +32,9 @@ const RECORD: Grace =
 const TIDY: Grace = Grace { least: Duration::from_secs(5), ..RECORD };
 /// A part is late when it takes this multiple of what the others took at their end.
 const PATIENCE: u32 = 4;
+
+/// What the error of a write that changed nothing says.
+pub(crate) const TAKEN_BACK: &str = "its record was taken back, so nothing is changed";
 
 /// An object that is being written.
 pub(crate) struct StripedSink {
@@ -267,15 +272,15 @@ impl StripedSink {
             return Err(StoreError::Exists { url: self.url.clone() }.into());
         }
         self.check_last(&records)?;
-        self.name(parts)?;
+        self.name(parts, &records)?;
         if let Some((last, layout)) = &self.last {
             remove_parts(&self.servers, &self.path, last, *layout);
         }
         Ok(())
     }
 
-    /// Write the record to all servers, and check that this version won.
-    fn name(&mut self, parts: &[Option<Version>]) -> Result<(), StoreError> {
+    /// Write the record to all servers, and check that this version won. `before`: what they had.
+    fn name(&mut self, parts: &[Option<Version>], before: &Records) -> Result<(), StoreError> {
         let entries = self.places.iter().zip(parts).map(|(server, part)| PartEntry {
             server: server.name.clone(),
             version: part.as_ref().map(Version::to_string),
@@ -292,7 +297,7 @@ impl StripedSink {
         let bytes = header.encode(&self.sums);
         // From here on a reader may see this version: its parts stay.
         self.is_named = true;
-        put_records(&self.servers, &self.path, &self.url, bytes)?;
+        put_or_take_back(&self.servers, &self.url, &header, bytes, before)?;
         let records = Records::read(&self.servers, &self.path, true);
         let Some(newest) = records.newest() else { return Ok(()) };
         if newest.header.generation <= self.generation {
@@ -318,8 +323,36 @@ fn needed_parts(layout: Layout) -> usize {
     layout.data as usize + usize::from(layout.parity > 1)
 }
 
+/// Write the record of a header to all servers. If no majority gets it, it is taken back: a reader
+/// could take it for the newest version later. `before`: what the servers had.
+///
+/// # Errors
+/// [`StoreError::Network`] if no majority got it; it says which servers may still have it.
+pub(crate) fn put_or_take_back(
+    servers: &[Arc<Server>],
+    url: &str,
+    header: &Header,
+    record: Vec<u8>,
+    before: &Records,
+) -> Result<(), StoreError> {
+    let Err(error) = put_records(servers, &header.path, url, record) else { return Ok(()) };
+    let StoreError::Network { url, why } = error else { return Err(error) };
+    let newest = before.newest().map(|record| &record.header);
+    let last: Vec<&Record> =
+        before.records().filter(|record| Some(&record.header) == newest).collect();
+    let left = take_back(servers, &header.path, &header.generation, &last);
+    let why = match left.is_empty() {
+        true => format!("{why}; {TAKEN_BACK}"),
+        false => format!(
+            "{why}; this version may count later, as its record may be left on {}",
+            left.join("; ")
+        ),
+    };
+    Err(StoreError::Network { url, why })
+}
+
 /// Write a record to all servers; a majority is enough.
-pub(crate) fn put_records(
+fn put_records(
     servers: &[Arc<Server>],
     path: &str,
     url: &str,

@@ -4,16 +4,17 @@ use crate::combined_costs::combine;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
+use crate::minority::roll_forward;
 use crate::object::Object;
 use crate::parity::code_name;
 use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::Records;
+use crate::records::{Records, majority};
 use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_copy::{copy_parts, refusal};
 use crate::striped_room::StripedRoom;
-use crate::striped_sink::{LATE, StripedSink, put_records, remove_parts};
+use crate::striped_sink::{LATE, StripedSink, put_or_take_back, remove_parts};
 use crate::striped_source::StripedSource;
 use crate::write_events::record_write;
 use std::sync::Arc;
@@ -124,7 +125,16 @@ impl StripedStore {
 
     /// Open an object with what is known of it.
     pub(crate) fn open_object(&self, url: &str) -> Result<Object, StoreError> {
-        let records = Records::read(&self.servers, self.object_path(url)?, false);
+        let path = self.object_path(url)?;
+        let mut records = Records::read(&self.servers, path, false);
+        if records.is_disputed() {
+            if records.heard() < majority(self.servers.len()) {
+                records = Records::read(&self.servers, path, true);
+            }
+            if records.is_disputed() {
+                roll_forward(&self.servers, &records, url, || self.object_of(url, &records))?;
+            }
+        }
         self.object_of(url, &records)
     }
 
@@ -299,7 +309,7 @@ impl Store for StripedStore {
             crc32: 0,
             parts: parts.collect(),
         };
-        put_records(&self.servers, path, object.url, header.encode(&[]))?;
+        put_or_take_back(&self.servers, object.url, &header, header.encode(&[]), &records)?;
         remove_parts(&self.servers, path, &last.generation, last.layout);
         Ok(())
     }

@@ -2,8 +2,9 @@
 //! while they are few.
 
 use crate::record::Header;
-use crate::records::{Record, Records};
+use crate::records::Records;
 use crate::server::Server;
+use crate::server_record::Record;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

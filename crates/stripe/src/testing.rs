@@ -53,6 +53,10 @@ pub(crate) struct Behaviour {
     pub(crate) questions: AtomicU64,
     /// Nothing can be written to it.
     pub(crate) is_full: AtomicBool,
+    /// No record can be written to it.
+    pub(crate) is_full_of_records: AtomicBool,
+    /// It dies when it has the next record, before it says so.
+    pub(crate) dies_of_record: AtomicBool,
     /// Each opening takes so long,
     pub(crate) open_delay_ms: AtomicU64,
     /// and each read.
@@ -157,11 +161,18 @@ impl Store for FlakyStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.check(object.url)?;
         hang_while(&self.behaviour.is_deaf, object.url)?;
-        if self.behaviour.is_full.load(Ordering::Relaxed) {
+        let is_record = object.url.ends_with(".stripe");
+        if self.behaviour.is_full.load(Ordering::Relaxed)
+            || is_record && self.behaviour.is_full_of_records.load(Ordering::Relaxed)
+        {
             let source = std::io::ErrorKind::StorageFull.into();
             return Err(StoreError::Io { url: object.url.to_string(), source });
         }
-        self.inner.create(object, size, in_parts)
+        let sink = self.inner.create(object, size, in_parts)?;
+        if is_record && self.behaviour.dies_of_record.swap(false, Ordering::Relaxed) {
+            self.behaviour.is_dead.store(true, Ordering::Relaxed);
+        }
+        Ok(sink)
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

@@ -5,12 +5,13 @@ use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
-use crate::records::{Answer, EMPTY, Record, Records, header_bytes, read_record, sound_bytes};
+use crate::records::Records;
 use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
 use crate::server::{NO_ANSWER, Server};
+use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, sound_bytes};
 use crate::striped_store::StripedStore;
 
 use bytes::Bytes;
@@ -111,14 +112,17 @@ impl Upkeep {
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
-        let mut bad = Vec::new();
+        let (mut bad, mut unreachable) = (Vec::new(), 0);
         for (number, (part, _)) in (0..).zip(check_parts(&object, deep, progress)?) {
             if deep {
                 report.bytes_read += layout.part_bytes(number);
             }
             match part.state {
                 PieceState::Whole => {}
-                PieceState::Unreachable => report.fail(&part),
+                PieceState::Unreachable => {
+                    unreachable += 1;
+                    report.fail(&part);
+                }
                 _ => bad.push(number),
             }
         }
@@ -147,6 +151,19 @@ impl Upkeep {
                     report.failures.push(RepairFailure { server, why });
                 }
             }
+        }
+        let lost = bad.len() + unreachable;
+        if lost > layout.parity as usize && records.is_disputed() {
+            // Who reads it would lose the older version that others have.
+            let server = self.0.settings().name.clone();
+            let why = format!(
+                "expected {} parts of its newest version, whose record a minority of the servers \
+                 has, found {}",
+                layout.data,
+                layout.parts() as usize - lost
+            );
+            report.failures.push(RepairFailure { server, why });
+            return Ok(report);
         }
         self.repair_records(&records, &object, deep, &mut report)?;
         Ok(report)

@@ -3,11 +3,11 @@
 //! Each part is asked for what is needed of it. A part that is slow, late or lost is left out, if
 //! others are enough to rebuild what it has. All bytes are checked before they count.
 
-use crate::answers::ask_all;
-use crate::ask::Ask;
 use crate::liveness::Living;
 use crate::object::Object;
+use crate::part_costs::Ask;
 use crate::part_fetch::{Message, PartAsks, PartFetch};
+use crate::question::ask_all;
 use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::server::Server;
 use crate::shards::{ShardId, ShardRanges, Shards};

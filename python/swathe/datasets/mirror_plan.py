@@ -35,6 +35,8 @@ PART_BYTES = 8 << 20
 NS = 1_000_000_000
 FILE_TAG = "mtime:"
 """Prefix of the versions of files."""
+FOLDER_TAG = "folder:"
+"""Prefix of the versions of folders, as of a Zarr."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,10 @@ def plan_mirror(
         copy = other_copies.pop(path, None)
         if replica.state != "ok" or replica.version is None:
             skip_count += 1
+            continue
+        if replica.version.partition(" ")[2].startswith(FOLDER_TAG):
+            reason = f"{source.name}:{path}: a folder, not a file; to copy it: swathe cp -r"
+            result.faults.append(SkippedObject(path, reason))
             continue
         to = _moved_path(path, dataset_record.prefix, prefix)
         if fault := _unsafe(to):

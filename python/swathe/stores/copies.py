@@ -19,7 +19,7 @@ from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheEr
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import can_show_progress, progress_bar
 from swathe.stores.listing import UnlistedObject, is_folder
-from swathe.stores.objects import list_objects, object_identity, store_of, top_of
+from swathe.stores.objects import list_tree, object_identity, store_of, top_of
 from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _pairs_of(
             pairs.append(CopyPair(name, name_below(base) if into_folder else target))
             continue
         top = top_of(name)
-        for entry in list_objects(name, pattern=pattern):
+        for entry in list_tree(name, pattern):
             below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
             base = below or entry.path.rpartition("/")[2]
             if isinstance(entry, UnlistedObject):

@@ -64,9 +64,23 @@ def list_objects(
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
         OptionError: If the store cannot be listed.
     """
+    yield from _list_place(place, pattern, notes, tells_links=False)
+
+
+def list_tree(place: str, pattern: str | None) -> Iterator[ListedObject | UnlistedObject]:
+    """Yield the objects of a place that belong to it, as `list_objects`; say which links do not.
+
+    Links of a local folder that lead out of it, to folders or to nothing, are `UnlistedObject`.
+    """
+    return _list_place(place, pattern, None, tells_links=True)
+
+
+def _list_place(
+    place: str, pattern: str | None, notes: list[str] | None, *, tells_links: bool
+) -> Iterator[ListedObject | UnlistedObject]:
     check_text("place", place)
     name, prefix = _parts_of(place)
-    listing = native_stores().list(f"{name}{prefix}")
+    listing = native_stores().list(f"{name}{prefix}", tells_links=tells_links)
     for entry in listed_objects(listing, prefix, validate_pattern(pattern), notes):
         path = f"{name}{entry.path}"
         if isinstance(entry, UnlistedObject):

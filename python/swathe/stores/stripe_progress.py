@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from swathe.catalog.records.stripes import WorkKind
 
-INTERVAL_S = 10.0
-"""Time from one record to the next; each makes other processes read the catalogue again."""
-
+INTERVAL_S = 1.5
+"""Time from one record to the next, while there is progress."""
+IDLE_S = 10.0
+"""The same without progress; each record makes other processes read the catalogue again."""
 
 RATE_S = 60.0
 """Time of which the present rate is the mean."""
@@ -78,7 +79,9 @@ class RepairBytes:
 
 
 class ProgressRecord:
-    """The record of work in the catalogue, written every 10 s within `with`.
+    """The record of work in the catalogue, written within `with` every 1.5 s, if there is progress.
+
+    Without progress it is written every 10 s, to show that the work goes on.
 
     If the block raises, the work counts as stopped. If the catalogue cannot be written, the work
     goes on.
@@ -112,6 +115,8 @@ class ProgressRecord:
         self._past: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         self._progress = progress
         self._number: int | None = None
+        self._last: Progress | None = None
+        self._last_s = 0.0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="swathe-progress", daemon=True)
 
@@ -152,7 +157,9 @@ class ProgressRecord:
 
     def _tell(self, *, is_stopped: bool = False) -> None:
         assert self._number is not None
-        progress = self._progress()
+        progress, now_s = self._progress(), time.monotonic()
+        if not is_stopped and progress == self._last and now_s - self._last_s < IDLE_S:
+            return
         self._catalog.tell_stripe_work(
             self._number,
             progress.done,
@@ -162,6 +169,7 @@ class ProgressRecord:
             bytes_per_s=self._rate(progress.done_bytes),
             is_stopped=is_stopped,
         )
+        self._last, self._last_s = progress, now_s
 
     def _rate(self, done_bytes: int) -> float | None:
         """Return the rate of the last minute, in bytes per second; `None`: nothing was done."""

@@ -1,4 +1,4 @@
-//! What parts are asked for.
+//! What a part is asked for, and what that costs.
 
 use crate::shards::ShardId;
 use std::ops::Range;
