@@ -93,6 +93,12 @@ pub trait Store: Debug + Send + Sync {
         false
     }
 
+    /// Whether its server could not be connected to when that was last tried. Requests may still be
+    /// waiting to try again.
+    fn is_unreachable(&self) -> bool {
+        false
+    }
+
     /// Connections that are open to it.
     fn connections(&self) -> Connections {
         Connections::default()

@@ -119,6 +119,11 @@ impl Part {
         store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
     }
 
+    /// Whether its server cannot be connected to, and others of its requests wait to try again.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.places().iter().all(|server| server.store().is_unreachable())
+    }
+
     /// Remember that its server failed a moment ago.
     pub(crate) fn note_failure(&self) {
         self.places().iter().for_each(|server| server.note_failure());

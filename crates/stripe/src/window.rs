@@ -367,8 +367,9 @@ impl Window {
             if !fetch.is_running {
                 continue;
             }
-            if fetch.timeout_at() <= now {
-                let part = fetch.part;
+            let part = fetch.part;
+            let is_unreachable = || self.object.parts[part as usize].is_unreachable();
+            if fetch.timeout_at() <= now || is_unreachable() {
                 let mut without = self.timed_out.clone();
                 without.insert(part);
                 // Else it is waited for, as long as its server is there.

@@ -17,6 +17,7 @@ use crate::folder_walk::FolderWalk;
 use crate::redact;
 use reqwest::Url;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
@@ -156,6 +157,10 @@ impl Store for HttpStore {
 
     fn is_served_here(&self, url: &str) -> bool {
         self.address(url).is_ok_and(|(url, _)| is_here(&url))
+    }
+
+    fn is_unreachable(&self) -> bool {
+        limiter::of(&self.key()).is_unreachable.load(Ordering::Relaxed)
     }
 
     fn connections(&self) -> Connections {

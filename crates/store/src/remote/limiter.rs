@@ -37,6 +37,8 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
+    /// Whether the last connection could not be opened.
+    pub(super) is_unreachable: AtomicBool,
     /// What it said of COPY, if it takes none.
     pub(super) copy_refusal: Mutex<Option<String>>,
 }
@@ -81,7 +83,7 @@ impl Default for Limiter {
             peak,
         };
         let (silence, room, ledger, link) = Default::default();
-        let (is_dating, refuses_vectors, refuses_http2) = Default::default();
+        let (is_dating, refuses_vectors, refuses_http2, is_unreachable) = Default::default();
         let state = Mutex::new(state);
         Limiter {
             state,
@@ -92,6 +94,7 @@ impl Default for Limiter {
             is_dating,
             refuses_vectors,
             refuses_http2,
+            is_unreachable,
             copy_refusal: Mutex::default(),
         }
     }
