@@ -171,6 +171,26 @@ pub trait Store: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether its server is known to verify what it sends, and to tell a checksum of that.
+    fn is_proving(&self) -> bool {
+        false
+    }
+
+    /// An object as with [`Store::assume`], whose reader verifies nothing itself: each answer must say
+    /// that the server verified its bytes, and their checksum is compared. `None` also if the server is
+    /// not known to do so. Requests are of at most [`PROVEN_BYTES`]; an answer without that is
+    /// [`StoreError::Unsupported`].
+    ///
+    /// # Errors
+    /// As [`Store::assume`].
+    fn assume_proven(
+        &self,
+        _object: ObjectName<'_>,
+        _version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
+
     /// List the objects at or below a URL, with a slash at its end only those below. No request
     /// is sent yet.
     ///

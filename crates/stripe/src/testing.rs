@@ -47,6 +47,8 @@ pub(crate) struct Behaviour {
     pub(crate) is_dead: AtomicBool,
     /// It says nothing.
     pub(crate) is_hanging: AtomicBool,
+    /// It cannot be connected to, and its requests wait to try again.
+    pub(crate) is_unreachable: AtomicBool,
     /// It says nothing to a writer.
     pub(crate) is_deaf: AtomicBool,
     /// What it was asked.
@@ -118,6 +120,10 @@ impl Store for FlakyStore {
 
     fn is_writable(&self) -> bool {
         true
+    }
+
+    fn is_unreachable(&self) -> bool {
+        self.behaviour.is_unreachable.load(Ordering::Relaxed)
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {

@@ -163,6 +163,10 @@ impl Store for HttpStore {
         limiter::of(&self.key()).is_unreachable.load(Ordering::Relaxed)
     }
 
+    fn is_proving(&self) -> bool {
+        limiter::of(&self.key()).is_proving()
+    }
+
     fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
     }
@@ -204,6 +208,18 @@ impl Store for HttpStore {
         size: u64,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         let result = RemoteObject::assume_size(self.target(object)?, size);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn assume_proven(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        if !self.is_proving() {
+            return Ok(None);
+        }
+        let result = RemoteObject::assume_proven(self.target(object)?, version);
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
