@@ -37,7 +37,7 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
-    /// Whether it said that it verifies what it sends,
+    /// Whether it verified the object that was opened last, as it said,
     pub(super) is_verifying: AtomicBool,
     /// and whether it told no checksum of an answer nevertheless.
     pub(super) lacks_digests: AtomicBool,

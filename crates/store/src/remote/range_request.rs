@@ -153,8 +153,8 @@ impl RequestTarget {
             return Err(self.unsupported_error("is a folder, not an object").into());
         }
         let validators = Validators::of(&response);
-        if header(&response, VERIFICATION_HEADER) == Some("yes") {
-            self.limiter.is_verifying.store(true, Ordering::Relaxed);
+        if let Some(is_verified) = header(&response, VERIFICATION_HEADER) {
+            self.limiter.is_verifying.store(is_verified == "yes", Ordering::Relaxed);
         }
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
