@@ -181,7 +181,7 @@ mod tests {
     fn what_is_needed_is_whole_blocks_of_checksums_or_exact() {
         let layout = Layout::new(30_000, 8192, 2, 1);
         let ranges = ShardRanges::of(layout, &[100..200, 300..400, 8000..8300, 29_990..30_000]);
-        assert!(ranges.are_short(84) && !ranges.are_short(83));
+        assert!(ranges.are_short(102) && !ranges.are_short(101));
         let ranges = ranges.widen(layout, |id| id == (0, 1));
         let all: Vec<_> = ranges.iter().map(|(id, ranges)| (id, ranges.to_vec())).collect();
         assert_eq!(
