@@ -183,7 +183,7 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Store::assume`].
-    fn assume_proven(
+    fn assume_with_proof(
         &self,
         _object: ObjectName<'_>,
         _version: Version,

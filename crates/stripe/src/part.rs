@@ -181,7 +181,7 @@ impl Part {
 
     /// The part at the version in the record, if its server verifies all that it sends and tells a
     /// checksum of it: then any bytes of it can be read, without those around them.
-    pub(crate) fn proven(&self) -> Option<Arc<dyn Source>> {
+    pub(crate) fn proof_source(&self) -> Option<Arc<dyn Source>> {
         let mut proof = self.proof();
         match &*proof {
             Proof::Given(source) => return Some(source.clone()),
@@ -193,7 +193,7 @@ impl Part {
             return None;
         }
         // Why it cannot be is reported when it is opened.
-        let source = server.assume_proven(&self.path, version.clone()).ok().flatten()?;
+        let source = server.assume_with_proof(&self.path, version.clone()).ok().flatten()?;
         *proof = Proof::Given(source.clone());
         Some(source)
     }
@@ -253,11 +253,11 @@ impl Part {
             State::Open { source, .. } => Some(source.clone()),
             _ => None,
         };
-        let proven = match &*self.proof() {
+        let other = match &*self.proof() {
             Proof::Given(source) => Some(source.clone()),
             _ => None,
         };
-        open.into_iter().chain(proven)
+        open.into_iter().chain(other)
     }
 }
 

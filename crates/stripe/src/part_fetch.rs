@@ -74,7 +74,7 @@ pub(crate) struct PartAsks {
     pub(crate) asks: Vec<Ask>,
     pub(crate) most_streams: u32,
     /// The part, where its server proves what it sends; else it is compared with checksums.
-    pub(crate) proven: Option<Arc<dyn Source>>,
+    pub(crate) proof: Option<Arc<dyn Source>>,
 }
 
 impl PartFetch {
@@ -233,12 +233,12 @@ fn read(
     pieces: &Pieces,
     report: &dyn Fn(Message) -> bool,
 ) -> Result<u64, StoreError> {
-    let source = match &what.proven {
+    let source = match &what.proof {
         Some(source) => source.clone(),
         None => object.parts[what.part as usize].open()?,
     };
     let costs = PartCosts::of_source(&*source).on_streams(what.most_streams);
-    let (plan, latency_s) = (costs.plan(&what.asks, what.proven.is_some()), costs.latency_s());
+    let (plan, latency_s) = (costs.plan(&what.asks, what.proof.is_some()), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {

@@ -101,7 +101,7 @@ proptest! {
 }
 
 #[test]
-fn short_ranges_are_proven_and_long_ones_compared() {
+fn short_ranges_have_proof() {
     let stripe = proving(3, 1);
     let bytes = bytes_of(400_000, 5);
     stripe.put("a", &bytes, false).expect("written");

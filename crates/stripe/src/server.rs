@@ -126,13 +126,13 @@ impl Server {
         self.at(path, |name| self.store.assume_size(name, size))
     }
 
-    /// A file at a version whose server proves what it sends, as [`Store::assume_proven`].
-    pub(crate) fn assume_proven(
+    /// A file at a version whose server proves what it sends, as [`Store::assume_with_proof`].
+    pub(crate) fn assume_with_proof(
         &self,
         path: &str,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        self.at(path, |name| self.store.assume_proven(name, version))
+        self.at(path, |name| self.store.assume_with_proof(name, version))
     }
 
     /// The room on it; `None` if it does not tell.

@@ -154,7 +154,7 @@ impl Store for FlakyStore {
         self.behaviour.is_proving.load(Ordering::Relaxed)
     }
 
-    fn assume_proven(
+    fn assume_with_proof(
         &self,
         object: ObjectName<'_>,
         version: Version,

@@ -145,7 +145,7 @@ impl Window {
     /// Whether a shard is read without the bytes around what is wanted.
     fn is_exact(&self, (row, shard): ShardId) -> bool {
         let part = self.object.layout().part_of(row, shard);
-        self.is_short && self.object.parts[part as usize].proven().is_some()
+        self.is_short && self.object.parts[part as usize].proof_source().is_some()
     }
 
     /// A range of a shard in whole blocks of checksums.
@@ -259,8 +259,8 @@ impl Window {
         let most_streams = (self.most_streams / parts.max(1)).max(1);
         for (part, asks) in (0..).zip(all).filter(|(_, asks)| !asks.is_empty()) {
             let number = self.fetches.len();
-            let proven = self.object.parts[part as usize].proven().filter(|_| self.is_short);
-            let what = PartAsks { part, asks, most_streams, proven };
+            let proof = self.object.parts[part as usize].proof_source().filter(|_| self.is_short);
+            let what = PartAsks { part, asks, most_streams, proof };
             self.fetches.push(PartFetch::start(&self.object, what, number, &self.sender));
         }
         first..self.fetches.len()
@@ -476,7 +476,7 @@ impl Window {
                 continue;
             }
             let Some(bytes) = fetch.bytes_of(&ask.in_part) else { continue };
-            if fetch.what.proven.is_some() {
+            if fetch.what.proof.is_some() {
                 self.shards.put(ask.id, ask.in_shard.start, bytes);
                 continue;
             }
@@ -518,7 +518,7 @@ impl Window {
             StoreError::Network { .. } | StoreError::Io { .. } | StoreError::Damaged { .. }
         );
         // As any other server it says more, and all is compared with checksums.
-        if is_other && self.fetches[number].what.proven.is_some() {
+        if is_other && self.fetches[number].what.proof.is_some() {
             part.distrust();
             return Ok(());
         }

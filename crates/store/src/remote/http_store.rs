@@ -211,7 +211,7 @@ impl Store for HttpStore {
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
-    fn assume_proven(
+    fn assume_with_proof(
         &self,
         object: ObjectName<'_>,
         version: Version,
@@ -219,7 +219,7 @@ impl Store for HttpStore {
         if !self.is_proving() {
             return Ok(None);
         }
-        let result = RemoteObject::assume_proven(self.target(object)?, version);
+        let result = RemoteObject::assume_with_proof(self.target(object)?, version);
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 

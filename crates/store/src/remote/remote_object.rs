@@ -61,7 +61,10 @@ impl RemoteObject {
     }
 
     /// The same at a version that an ETag stands for, where each answer must be proven.
-    pub(super) fn assume_proven(target: RequestTarget, version: Version) -> Option<RemoteObject> {
+    pub(super) fn assume_with_proof(
+        target: RequestTarget,
+        version: Version,
+    ) -> Option<RemoteObject> {
         if !version.tag.starts_with('"') {
             return None;
         }
