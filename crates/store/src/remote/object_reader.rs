@@ -221,7 +221,7 @@ impl ObjectReader {
                 let header_bytes = framed_header_bytes(response.headers());
                 let had = bytes.count();
                 let body =
-                    target.body(response, &rest, first_byte, stall, &mut check, bytes, clock);
+                    target.body(response, &rest, (first_byte, stall), &mut check, bytes, clock);
                 if let Err(failure) = body.await {
                     // Part of an answer proves nothing.
                     bytes.truncate(if self.needs_proof { had } else { bytes.count() });

@@ -188,7 +188,7 @@ impl RequestTarget {
         let range = 0..size.min(range.end);
         // The wait is no evidence: it is that of opening, too.
         let clock = self.clock(RequestKind { bytes: range.end, ..RequestKind::default() });
-        self.body(response, &range, first_byte, stall, &mut None, &mut first, clock).await?;
+        self.body(response, &range, (first_byte, stall), &mut None, &mut first, clock).await?;
         Ok((size, validators, first.into()))
     }
 
@@ -277,8 +277,7 @@ impl RequestTarget {
         &self,
         mut response: Response,
         range: &Range<u64>,
-        first_byte: Duration,
-        stall: Duration,
+        (first_byte, stall): (Duration, Duration),
         check: &mut AnswerCheck,
         bytes: &mut impl ByteTarget,
         mut clock: RequestClock<'_>,
