@@ -148,7 +148,7 @@ def test_short_ranges_are_read_exactly(lab: Lab) -> None:
 
 
 def test_bytes_that_change_on_the_way_are_asked_for_again(lab: Lab) -> None:
-    changes = []
+    changes: list[int] = []
 
     def flip(body: bytes, headers: dict[str, str]) -> bytes:
         if len(changes) >= 5 or not body:
@@ -166,7 +166,7 @@ def test_bytes_that_change_on_the_way_are_asked_for_again(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["content-digest", "swathe-verified"])
 def test_answers_without_proof_are_compared_with_the_record(lab: Lab, name: str) -> None:
-    counts = []
+    counts: list[int] = []
 
     def strip(body: bytes, headers: dict[str, str]) -> bytes:
         headers.pop(name, None)
