@@ -1,6 +1,7 @@
 """Cuts from striped frames, beside the same from one server with the sum of the bandwidth.
 
-There are five servers, one of them of parity. The frames of a sample survey are copied under new
+There are five servers, one of them of parity: nginx (`wide`), and block servers (`blocks`), which
+verify what they send. The one server is nginx. The frames of a sample survey are copied under new
 names until there are enough. Each store is probed as a user does it. The cuts run in a new process
 each time, without cached headers, from both stores in turn.
 """
@@ -23,7 +24,7 @@ from typing import Any
 import swathe
 from harness import HEIGHT, WIDTH, survey
 from links import FOLDER, Link, probe
-from stripe_lab import PROBE, RATE, RTT_MS, Rows, declare_stripe, serve_folders
+from stripe_lab import PROBE, RATE, RTT_MS, Rows, declare_stripe, serve, serve_folders
 
 SERVERS = 5
 SIDE = 100
@@ -44,7 +45,7 @@ print(json.dumps({"seconds": seconds, "bytes": moved, "faults": faults}))
 
 
 def compare_cuts(*, is_smoke: bool) -> Rows:
-    """Cut from `wide:` and from `one:`, in turn."""
+    """Cut from `wide:`, `blocks:` and `one:`, in turn."""
     frames, cuts, repeats = (4, 20, 1) if is_smoke else (200, 1000, 3)
     with ExitStack() as stack:
         roots, folders = serve_folders([RATE] * SERVERS, stack)
@@ -55,11 +56,13 @@ def compare_cuts(*, is_smoke: bool) -> Rows:
             [str(whole_folders[0] / name) for name in names], "wide:", progress=False
         )
         declare_stripe(roots)
+        copy_to_blocks(names, whole_folders[0], stack)
         swathe.stores.add("one", whole[0])
-        for name in ("one", *(f"disk{number}" for number in range(SERVERS))):
+        servers = [f"{kind}{number}" for kind in ("disk", "block") for number in range(SERVERS)]
+        for name in ("one", *servers):
             probe(Link("nginx", RTT_MS, label=name), PROBE, quick=True)
         sample = whole_folders[0] / names[0]
-        times: dict[str, list[float]] = {"wide": [], "one": []}
+        times: dict[str, list[float]] = {"wide": [], "blocks": [], "one": []}
         moved = {}
         for _ in range(repeats):
             for name, seconds in times.items():
@@ -74,9 +77,22 @@ def compare_cuts(*, is_smoke: bool) -> Rows:
             )
             row = {"what": name, "cuts": cuts, "seconds": middle_s, "all": times[name]}
             yield {**row, "bytes": moved[name]}
-        ratio = median["wide"] / median["one"]
-        print(f"wide beside one: {ratio:.3f} times as long", flush=True)
-        yield {"what": "wide beside one", "ratio": ratio}
+        for name in ("wide", "blocks"):
+            ratio = median[name] / median["one"]
+            print(f"{name} beside one: {ratio:.3f} times as long", flush=True)
+            yield {"what": f"{name} beside one", "ratio": ratio}
+
+
+def copy_to_blocks(names: Sequence[str], folder: Path, stack: ExitStack) -> None:
+    """Declare `blocks:` over block servers behind links, with copies of these frames."""
+    linked = [serve("blocks", RATE, stack) for _ in range(SERVERS)]
+    by_dav = [server.url.replace("http://", "dav://") for server in linked]
+    declare_stripe(by_dav, "blocks", "block")
+    swathe.stores.copy_objects([str(folder / name) for name in names], "blocks:", progress=False)
+    for number in range(SERVERS):
+        probed = str(folder / PROBE)
+        swathe.stores.copy_objects([probed], f"block{number}:", progress=False)
+    declare_stripe([server.link.url for server in linked], "blocks", "block")
 
 
 def copy_frames(count: int, folder: Path) -> list[str]:

@@ -176,13 +176,13 @@ def serve_folders(rates: Sequence[int], stack: ExitStack) -> tuple[list[str], li
     return [server.link.url for server in linked], [server.folder for server in linked]
 
 
-def declare_stripe(roots: Sequence[str]) -> None:
-    """Declare `wide:` over these roots, in place of the roots that it had."""
-    names = [f"disk{number}" for number in range(len(roots))]
+def declare_stripe(roots: Sequence[str], stripe: str = "wide", server: str = "disk") -> None:
+    """Declare a striped store over these roots, in place of the roots that it had."""
+    names = [f"{server}{number}" for number in range(len(roots))]
     present = {store.name for store in swathe.stores.list()}
-    for name in ("wide", *names):
+    for name in (stripe, *names):
         if name in present:
             swathe.stores.remove(name)
     for name, root in zip(names, roots, strict=True):
         swathe.stores.add(name, root)
-    swathe.stores.add("wide", "striped:", over=names, parity=PARITY)
+    swathe.stores.add(stripe, "striped:", over=names, parity=PARITY)

@@ -22,10 +22,11 @@ use hyper::{Response, StatusCode};
 use std::io;
 use std::sync::Arc;
 use swathe_net::server::{Body, full_body, plain_answer};
+use swathe_store_api::{CONTENT_DIGEST, ContentDigest, VERIFICATION_HEADER, WANT_CONTENT_DIGEST};
 use tokio::sync::mpsc;
 
 /// Whether all bytes of an answer were verified.
-pub(crate) const VERIFICATION: HeaderName = HeaderName::from_static("swathe-verified");
+pub(crate) const VERIFICATION: HeaderName = HeaderName::from_static(VERIFICATION_HEADER);
 
 /// Checksums of the whole object, and the question for them (RFC 3230).
 const DIGEST: HeaderName = HeaderName::from_static("digest");
@@ -146,10 +147,22 @@ fn start(
         }
         return answer(response, Bytes::new(), None);
     }
+    let is_verified = object.is_verified();
     let mut reading = Reading::new(object, segments, record);
     let first = reading.next_piece()?;
     let rest = (!reading.is_at_end()).then_some(reading);
+    // Of an answer that is not whole yet it would come too late.
+    if rest.is_none() && is_verified && wants_content_digest(headers) {
+        let name = HeaderName::from_static(CONTENT_DIGEST);
+        insert(&mut response, name, ContentDigest::of(&first).to_string());
+    }
     answer(response, first, rest)
+}
+
+/// Whether the client compares what arrives.
+fn wants_content_digest(headers: &HeaderMap) -> bool {
+    let questions = headers.get_all(WANT_CONTENT_DIGEST).iter();
+    questions.filter_map(|question| question.to_str().ok()).any(ContentDigest::is_wanted)
 }
 
 /// Whether CRC-32 is among the checksums that a client would like to have.

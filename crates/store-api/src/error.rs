@@ -3,6 +3,9 @@
 /// Header of an answer of a block server about damage: the damaged byte.
 pub const DAMAGE_HEADER: &str = "swathe-damage";
 
+/// Header of an answer of a block server: `yes` if it verified all bytes of it.
+pub const VERIFICATION_HEADER: &str = "swathe-verified";
+
 /// Errors of sources, stores and the cache on disk. Each names the object as the user may see it:
 /// without credentials.
 #[derive(Debug, thiserror::Error)]

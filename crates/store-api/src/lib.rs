@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod checksum;
+mod content_digest;
 mod error;
 mod failure;
 mod interrupt;
@@ -21,7 +22,8 @@ mod stores;
 mod timing;
 
 pub use checksum::{Checksum, compare_checksums};
-pub use error::{DAMAGE_HEADER, StoreError};
+pub use content_digest::{CONTENT_DIGEST, ContentDigest, WANT_CONTENT_DIGEST};
+pub use error::{DAMAGE_HEADER, StoreError, VERIFICATION_HEADER};
 pub use failure::{Failure, Retry};
 pub use interrupt::Interrupt;
 pub use listing::{
@@ -34,7 +36,7 @@ pub use part_name::{is_part_name, own_part_name, part_name};
 pub use part_sums::{CRC32_HEADER, PartAlgorithm, PartSums};
 pub use server_copy::{CopyRefusal, ServerCopy};
 pub use settings::{PlaceDescription, StoreDescription, StoreSettings, StripePlace};
-pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
+pub use source::{PROVEN_BYTES, Pieces, Source, TRUST, Traffic, TrafficCount, Version};
 pub use space::{DiskSpace, Space};
 pub use store::{
     Comparison, CopySource, ObjectName, Room, Sink, Store, cannot_remove, cannot_write,

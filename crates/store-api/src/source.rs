@@ -13,6 +13,9 @@ use swathe_plan::{Connections, Costs, Factors, Others, Way};
 /// Then its server is asked, with a request of one byte.
 pub const TRUST: Duration = Duration::from_secs(60);
 
+/// Most bytes of a request whose answer a server must prove.
+pub const PROVEN_BYTES: u64 = 256 << 10;
+
 /// The version of an object when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Version {

@@ -93,6 +93,12 @@ pub trait Store: Debug + Send + Sync {
         false
     }
 
+    /// Whether its server could not be connected to when that was last tried. Requests may still be
+    /// waiting to try again.
+    fn is_unreachable(&self) -> bool {
+        false
+    }
+
     /// Connections that are open to it.
     fn connections(&self) -> Connections {
         Connections::default()
@@ -161,6 +167,26 @@ pub trait Store: Debug + Send + Sync {
         &self,
         _object: ObjectName<'_>,
         _size: u64,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
+
+    /// Whether its server is known to verify what it sends, and to tell a checksum of that.
+    fn is_proving(&self) -> bool {
+        false
+    }
+
+    /// An object as with [`Store::assume`], whose reader verifies nothing itself: each answer must say
+    /// that the server verified its bytes, and their checksum is compared. `None` also if the server is
+    /// not known to do so. Requests are of at most [`PROVEN_BYTES`]; an answer without that is
+    /// [`StoreError::Unsupported`].
+    ///
+    /// # Errors
+    /// As [`Store::assume`].
+    fn assume_with_proof(
+        &self,
+        _object: ObjectName<'_>,
+        _version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         Ok(None)
     }

@@ -67,6 +67,8 @@ pub fn connect(settings: StoreSettings) -> Arc<dyn Store> {
 }
 
 #[cfg(test)]
+mod proof_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

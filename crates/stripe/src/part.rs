@@ -16,6 +16,17 @@ pub(crate) struct Part {
     /// The one of these that had it when it was last opened.
     place: Mutex<Option<Arc<Server>>>,
     state: Mutex<State>,
+    proof: Mutex<Proof>,
+}
+
+/// The part as a source whose answers are proven.
+enum Proof {
+    /// Not tried yet.
+    Untried,
+    /// Its server proves them.
+    Given(Arc<dyn Source>),
+    /// It did not.
+    Lacking,
 }
 
 enum State {
@@ -46,6 +57,7 @@ impl Part {
             servers,
             place: Mutex::default(),
             state: Mutex::new(State::Closed),
+            proof: Mutex::new(Proof::Untried),
         }
     }
 
@@ -111,12 +123,17 @@ impl Part {
 
     /// Seconds to read some of its bytes, roughly, by what is known of its server now.
     pub(crate) fn estimate_s(&self, asks: &[Ask]) -> f64 {
-        if let State::Open { source, .. } = &*self.lock() {
-            return PartCosts::of_source(&**source).estimate_s(asks);
+        if let Some(source) = self.source() {
+            return PartCosts::of_source(&*source).estimate_s(asks);
         }
         let places = self.places();
         let store = places.first().map(|server| server.store());
         store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
+    }
+
+    /// Whether its server cannot be connected to, and others of its requests wait to try again.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.places().iter().all(|server| server.store().is_unreachable())
     }
 
     /// Remember that its server failed a moment ago.
@@ -158,6 +175,34 @@ impl Part {
         self.open_anew()
     }
 
+    fn proof(&self) -> MutexGuard<'_, Proof> {
+        self.proof.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The part at the version in the record, if its server verifies all that it sends and tells a
+    /// checksum of it: then any bytes of it can be read, without those around them.
+    pub(crate) fn proof_source(&self) -> Option<Arc<dyn Source>> {
+        let mut proof = self.proof();
+        match &*proof {
+            Proof::Given(source) => return Some(source.clone()),
+            Proof::Lacking => return None,
+            Proof::Untried => {}
+        }
+        let (Some(version), [server]) = (&self.version, &self.servers[..]) else { return None };
+        if version.size != self.size {
+            return None;
+        }
+        // Why it cannot be is reported when it is opened.
+        let source = server.assume_with_proof(&self.path, version.clone()).ok().flatten()?;
+        *proof = Proof::Given(source.clone());
+        Some(source)
+    }
+
+    /// From now on it is compared with checksums.
+    pub(crate) fn distrust(&self) {
+        *self.proof() = Proof::Lacking;
+    }
+
     /// Open it by asking its server. Also if that finds it with another version, as when it was
     /// copied to a new server: each read is checked.
     pub(crate) fn open_anew(&self) -> Result<Arc<dyn Source>, StoreError> {
@@ -193,18 +238,26 @@ impl Part {
 
     /// Traffic since the last call.
     pub(crate) fn take_traffic(&self) -> Traffic {
-        match &*self.lock() {
-            State::Open { source, .. } => source.take_traffic(),
-            _ => Traffic::default(),
-        }
+        let mut traffic = Traffic::default();
+        self.sources().for_each(|source| traffic.add(source.take_traffic()));
+        traffic
     }
 
-    /// The source, if it is open.
+    /// A source that is open.
     pub(crate) fn source(&self) -> Option<Arc<dyn Source>> {
-        match &*self.lock() {
+        self.sources().next()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
+        let open = match &*self.lock() {
             State::Open { source, .. } => Some(source.clone()),
             _ => None,
-        }
+        };
+        let other = match &*self.proof() {
+            Proof::Given(source) => Some(source.clone()),
+            _ => None,
+        };
+        open.into_iter().chain(other)
     }
 }
 

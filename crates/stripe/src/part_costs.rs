@@ -3,7 +3,7 @@
 use crate::shards::ShardId;
 use std::ops::Range;
 use swathe_plan::{Break, Caps, Connections, Costs, Load, Plan, plan, soonest};
-use swathe_store_api::{Source, Store};
+use swathe_store_api::{PROVEN_BYTES, Source, Store};
 
 /// What one part may hold in memory on the way.
 const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
@@ -49,10 +49,14 @@ impl PartCosts {
         self
     }
 
-    /// The plan for ranges of the part.
-    pub(crate) fn plan(&self, asks: &[Ask]) -> Plan {
+    /// The plan for ranges of the part; `is_proven`: with answers that the server proves.
+    pub(crate) fn plan(&self, asks: &[Ask], is_proven: bool) -> Plan {
         let ranges: Vec<Range<u64>> = asks.iter().map(|ask| ask.in_part.clone()).collect();
-        plan(&ranges, &self.current, CAPS, Break::Anywhere, self.connections)
+        let caps = match is_proven {
+            true => Caps { request_bytes: PROVEN_BYTES, ..CAPS },
+            false => CAPS,
+        };
+        plan(&ranges, &self.current, caps, Break::Anywhere, self.connections)
     }
 
     /// Seconds to read ranges of the part, roughly: the quickest of some simple plans.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_store_api::{Interrupt, StoreError};
+use swathe_store_api::{Interrupt, Source, StoreError};
 use swathe_trace::Scope;
 
 /// Reads of a file of this machine beyond this have a thread of their own.
@@ -73,6 +73,8 @@ pub(crate) struct PartAsks {
     pub(crate) part: u32,
     pub(crate) asks: Vec<Ask>,
     pub(crate) most_streams: u32,
+    /// The part, where its server proves what it sends; else it is compared with checksums.
+    pub(crate) proof: Option<Arc<dyn Source>>,
 }
 
 impl PartFetch {
@@ -231,9 +233,12 @@ fn read(
     pieces: &Pieces,
     report: &dyn Fn(Message) -> bool,
 ) -> Result<u64, StoreError> {
-    let source = object.parts[what.part as usize].open()?;
+    let source = match &what.proof {
+        Some(source) => source.clone(),
+        None => object.parts[what.part as usize].open()?,
+    };
     let costs = PartCosts::of_source(&*source).on_streams(what.most_streams);
-    let (plan, latency_s) = (costs.plan(&what.asks), costs.latency_s());
+    let (plan, latency_s) = (costs.plan(&what.asks, what.proof.is_some()), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {

@@ -124,6 +124,15 @@ impl Server {
         self.at(path, |name| self.store.assume_size(name, size))
     }
 
+    /// A file at a version whose server proves what it sends, as [`Store::assume_with_proof`].
+    pub(crate) fn assume_with_proof(
+        &self,
+        path: &str,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        self.at(path, |name| self.store.assume_with_proof(name, version))
+    }
+
     /// The room on it; `None` if it does not tell.
     pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
         let limit = if self.has_failed() { FAILED_ANSWER_LIMIT } else { ANSWER_LIMIT };

@@ -14,13 +14,27 @@ pub(crate) type ShardId = (u64, u32);
 pub(crate) struct ShardRanges(BTreeMap<ShardId, Vec<Range<u64>>>);
 
 impl ShardRanges {
-    /// What is needed for some bytes of an object: whole blocks of checksums.
+    /// Where some bytes of an object are.
     pub(crate) fn of(layout: Layout, requests: &[Range<u64>]) -> ShardRanges {
         let mut ranges = ShardRanges::default();
         for Piece { row, shard, range } in requests.iter().flat_map(|r| layout.pieces(r.clone())) {
-            ranges.add((row, shard), layout.widen(&range, layout.shard_bytes(row, shard)));
+            ranges.add((row, shard), range);
         }
         ranges
+    }
+
+    /// The same in whole blocks of checksums, but for shards that are read exactly.
+    pub(crate) fn widen(self, layout: Layout, is_exact: impl Fn(ShardId) -> bool) -> ShardRanges {
+        let mut all = ShardRanges::default();
+        for (id, ranges) in self.0 {
+            if is_exact(id) {
+                all.0.insert(id, ranges);
+                continue;
+            }
+            let length = layout.shard_bytes(id.0, id.1);
+            ranges.iter().for_each(|range| all.add(id, layout.widen(range, length)));
+        }
+        all
     }
 
     /// Add a range of a shard.
@@ -55,6 +69,11 @@ impl ShardRanges {
     /// Whether it has no range.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether its ranges have at most so many bytes, on average.
+    pub(crate) fn are_short(&self, bytes: u64) -> bool {
+        self.bytes() <= bytes.saturating_mul(self.0.values().map(Vec::len).sum::<usize>() as u64)
     }
 
     /// Bytes of all ranges.
@@ -113,13 +132,11 @@ impl Shards {
             .collect()
     }
 
-    /// Whether bytes of a shard are here, or follow from others that are.
-    pub(crate) fn can_give(&self, layout: Layout, id: ShardId, range: &Range<u64>) -> bool {
-        let is_spare = |shards: &Shards| {
-            layout.parity > 0 && shards.0.range((id.0, 0)..=(id.0, u32::MAX)).next().is_some()
-        };
-        self.get(id, range).is_some()
-            || is_spare(self) && self.helpers(layout, id, range).len() == layout.data as usize
+    /// Whether bytes of a shard follow from others that are here.
+    pub(crate) fn can_rebuild(&self, layout: Layout, id: ShardId, range: &Range<u64>) -> bool {
+        layout.parity > 0
+            && self.0.range((id.0, 0)..=(id.0, u32::MAX)).next().is_some()
+            && self.helpers(layout, id, range).len() == layout.data as usize
     }
 
     /// Rebuild bytes of a shard from others that are here.
@@ -161,15 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_is_whole_blocks_of_checksums() {
+    fn what_is_needed_is_whole_blocks_of_checksums_or_exact() {
         let layout = Layout::new(30_000, 8192, 2, 1);
         let ranges = ShardRanges::of(layout, &[100..200, 300..400, 8000..8300, 29_990..30_000]);
+        assert!(ranges.are_short(102) && !ranges.are_short(101));
+        let ranges = ranges.widen(layout, |id| id == (0, 1));
         let all: Vec<_> = ranges.iter().map(|(id, ranges)| (id, ranges.to_vec())).collect();
         assert_eq!(
             all,
             [
                 ((0, 0), vec![0..512, 7680..8192]),
-                ((0, 1), vec![0..512]),
+                ((0, 1), vec![0..108]),
                 ((1, 1), vec![5120..5424]),
             ]
         );
@@ -186,10 +205,10 @@ mod tests {
         let sum = parity.encode(&[first, &object[8192..16384]]).remove(0);
         let mut shards = Shards::default();
         shards.put((0, 0), 4096, Bytes::copy_from_slice(&first[4096..]));
-        assert!(!shards.can_give(layout, (0, 1), &(4096..8192)));
+        assert!(!shards.can_rebuild(layout, (0, 1), &(4096..8192)));
         shards.put((0, 2), 4096, Bytes::from(sum).slice(4096..));
-        assert!(shards.can_give(layout, (0, 1), &(4096..8192)));
-        assert!(!shards.can_give(layout, (0, 1), &(0..8192)));
+        assert!(shards.can_rebuild(layout, (0, 1), &(4096..8192)));
+        assert!(!shards.can_rebuild(layout, (0, 1), &(0..8192)));
         shards.rebuild(layout, &parity, (0, 1), &(4096..8192));
         let bytes = shards.get((0, 1), &(5000..5100)).expect("rebuilt");
         assert_eq!(&bytes[..], &object[13192..13292]);

@@ -47,6 +47,16 @@ pub(crate) struct Behaviour {
     pub(crate) is_dead: AtomicBool,
     /// It says nothing.
     pub(crate) is_hanging: AtomicBool,
+    /// It cannot be connected to, and its requests wait to try again.
+    pub(crate) is_unreachable: AtomicBool,
+    /// It proves what it sends,
+    pub(crate) is_proving: AtomicBool,
+    /// but for its answers.
+    pub(crate) lacks_proof: AtomicBool,
+    /// It finds that its block with the first byte of a read is damaged, if that is proven.
+    pub(crate) finds_damage: AtomicBool,
+    /// Bytes that it proved.
+    pub(crate) proven_bytes: AtomicU64,
     /// It says nothing to a writer.
     pub(crate) is_deaf: AtomicBool,
     /// What it was asked.
@@ -88,6 +98,13 @@ impl FlakyStore {
     }
 }
 
+impl FlakyStore {
+    fn source(&self, inner: Arc<dyn Source>, proven: Option<Version>) -> FlakySource {
+        let (costs, behaviour) = (self.settings().costs.clone(), self.behaviour.clone());
+        FlakySource { inner, behaviour, costs, is_remote: self.is_remote, proven }
+    }
+}
+
 /// Say nothing for a while, unless that is interrupted.
 fn hang_while(is_hanging: &AtomicBool, url: &str) -> Result<(), StoreError> {
     while is_hanging.load(Ordering::Relaxed) {
@@ -124,19 +141,33 @@ impl Store for FlakyStore {
         true
     }
 
+    fn is_unreachable(&self) -> bool {
+        self.behaviour.is_unreachable.load(Ordering::Relaxed)
+    }
+
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
         self.check(object.url)?;
         self.behaviour.opens.fetch_add(1, Ordering::Relaxed);
         let delay_ms = self.behaviour.open_delay_ms.load(Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(delay_ms));
         let inner = self.inner.open(object)?;
-        let costs = self.settings().costs.clone();
-        Ok(Arc::new(FlakySource {
-            inner,
-            behaviour: self.behaviour.clone(),
-            costs,
-            is_remote: self.is_remote,
-        }))
+        Ok(Arc::new(self.source(inner, None)))
+    }
+
+    fn is_proving(&self) -> bool {
+        self.behaviour.is_proving.load(Ordering::Relaxed)
+    }
+
+    fn assume_with_proof(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        if !self.is_proving() {
+            return Ok(None);
+        }
+        let inner = self.inner.open(object)?;
+        Ok(Some(Arc::new(self.source(inner, Some(version)))))
     }
 
     fn list(
@@ -186,6 +217,30 @@ struct FlakySource {
     behaviour: Arc<Behaviour>,
     costs: Costs,
     is_remote: bool,
+    /// The version at which its bytes must be proven.
+    proven: Option<Version>,
+}
+
+impl FlakySource {
+    /// Prove bytes, or say why not.
+    fn prove(&self, requests: &[Range<u64>]) -> Result<(), StoreError> {
+        let Some(version) = &self.proven else { return Ok(()) };
+        let url = self.url().to_string();
+        let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if *version != *self.inner.version() {
+            return Err(StoreError::Changed { url, version: version.to_string() });
+        }
+        if is(&self.behaviour.lacks_proof) {
+            return Err(StoreError::Unsupported { url, why: "no proof".into() });
+        }
+        let byte = requests.first().map_or(0, |range| range.start);
+        if is(&self.behaviour.finds_damage) {
+            return Err(StoreError::Damaged { url, byte, why: "damaged".into() });
+        }
+        let bytes = requests.iter().map(|range| range.end - range.start).sum();
+        self.behaviour.proven_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 impl Source for FlakySource {
@@ -215,6 +270,9 @@ impl Source for FlakySource {
 
     fn fetch_by(&self, requests: Vec<Range<u64>>, way: Way) -> Pieces {
         let (behaviour, url) = (self.behaviour.clone(), self.url().to_string());
+        if let Err(error) = self.prove(&requests) {
+            return Box::new(std::iter::once(Err(error)));
+        }
         Box::new(self.inner.fetch_by(requests, way).map(move |piece| {
             std::thread::sleep(Duration::from_millis(behaviour.delay_ms.load(Ordering::Relaxed)));
             hang_while(&behaviour.is_hanging, &url)?;

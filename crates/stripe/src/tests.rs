@@ -54,6 +54,33 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn a_server_that_cannot_be_connected_to_is_left_out_without_a_hedge() {
+    let stripe = TestStripe::new(4, 1, true);
+    let bytes = bytes_of(300_000, 7);
+    stripe.put("a", &bytes, false).expect("written");
+    let source = stripe.open("a").expect("open");
+    let behaviour = &stripe.behaviours[2];
+    behaviour.is_hanging.store(true, Ordering::Relaxed);
+    behaviour.is_unreachable.store(true, Ordering::Relaxed);
+    let mut buffer = vec![0; bytes.len()];
+    source.read_exact_at(0, &mut buffer).expect("rebuilt");
+    assert!(buffer == bytes);
+    let servers = stripe.store.servers.iter();
+    let silent: Vec<bool> = servers.map(|server| server.is_silent()).collect();
+    assert_eq!(silent, [false, false, true, false]);
+}
+
+#[test]
+fn a_server_without_which_too_few_are_left_is_waited_for() {
+    let stripe = TestStripe::new(3, 0, true);
+    let bytes = bytes_of(50_000, 7);
+    stripe.put("a", &bytes, false).expect("written");
+    stripe.behaviours[1].is_unreachable.store(true, Ordering::Relaxed);
+    stripe.behaviours[1].delay_ms.store(150, Ordering::Relaxed);
+    assert!(stripe.get("a").expect("read") == bytes);
+}
+
+#[test]
 fn impossible_reads_are_errors() {
     let stripe = TestStripe::new(3, 1, false);
     stripe.put("a", &bytes_of(1000, 1), false).expect("written");

@@ -25,6 +25,8 @@ const WORTH: f64 = 0.8;
 const STEP: Duration = Duration::from_millis(100);
 /// A server that is needed and sent nothing for this time is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(5);
+/// Ranges of up to so many bytes, on average, are read exactly where their server proves them.
+const SHORT_BYTES: u64 = 64 << 10;
 
 /// Some requests, and what was asked for to answer them.
 pub(crate) struct Window {
@@ -43,6 +45,8 @@ pub(crate) struct Window {
     fetches: Vec<PartFetch>,
     /// Requests that all parts together may have in flight.
     most_streams: u32,
+    /// Whether its ranges are short: whole blocks of checksums would be many more bytes.
+    is_short: bool,
     sender: Sender<(usize, Message)>,
     receiver: Receiver<(usize, Message)>,
 }
@@ -54,8 +58,11 @@ impl Window {
         requests: Vec<Range<u64>>,
         most_streams: u32,
     ) -> Window {
-        let targets = ShardRanges::of(object.layout(), &requests);
-        let mut window = Window::new(object, targets);
+        let layout = object.layout();
+        let targets = ShardRanges::of(layout, &requests);
+        let mut window = Window::new(object, ShardRanges::default());
+        window.is_short = targets.are_short(SHORT_BYTES);
+        window.targets = targets.widen(layout, |id| window.is_exact(id));
         (window.requests, window.most_streams) = (requests, most_streams);
         window.leave_out_slow_parts();
         window.begin();
@@ -75,6 +82,7 @@ impl Window {
             timed_out: HashSet::new(),
             fetches: Vec::new(),
             most_streams: u32::MAX,
+            is_short: false,
             sender,
             receiver,
         }
@@ -134,6 +142,24 @@ impl Window {
         Some(times)
     }
 
+    /// Whether a shard is read without the bytes around what is wanted.
+    fn is_exact(&self, (row, shard): ShardId) -> bool {
+        let part = self.object.layout().part_of(row, shard);
+        self.is_short && self.object.parts[part as usize].proof_source().is_some()
+    }
+
+    /// A range of a shard in whole blocks of checksums.
+    fn widen(&self, (row, shard): ShardId, range: &Range<u64>) -> Range<u64> {
+        let layout = self.object.layout();
+        layout.widen(range, layout.shard_bytes(row, shard))
+    }
+
+    /// Whether bytes of a shard are here, or follow from others.
+    fn can_give(&self, id: ShardId, range: &Range<u64>) -> bool {
+        self.shards.get(id, range).is_some()
+            || self.shards.can_rebuild(self.object.layout(), id, &self.widen(id, range))
+    }
+
     /// Whether bytes of a shard are to be had from its part.
     fn is_usable(&self, (row, shard): ShardId, without: &HashSet<u32>) -> bool {
         let part = self.object.layout().part_of(row, shard);
@@ -151,20 +177,20 @@ impl Window {
     /// What is still to be read for what is wanted; `None` if it cannot be. `without`: parts that
     /// are not to be asked.
     fn needs(&self, without: &HashSet<u32>) -> Option<ShardRanges> {
-        let layout = self.object.layout();
         let mut needs = ShardRanges::default();
         let mut losses = Vec::new();
         for (id, ranges) in self.targets.iter() {
             let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
-            if is_direct && self.shards.is_empty() {
+            let is_exact = self.is_exact(id);
+            if is_direct && self.shards.is_empty() && (is_exact || !self.is_short) {
                 needs.add_all(id, ranges);
                 continue;
             }
-            for range in ranges.iter().filter(|range| !self.shards.can_give(layout, id, range)) {
-                if is_direct {
-                    needs.add(id, range.clone());
-                } else {
-                    losses.push((id, range.clone()));
+            for range in ranges.iter().filter(|range| !self.can_give(id, range)) {
+                match is_direct {
+                    true if is_exact => needs.add(id, range.clone()),
+                    true => needs.add(id, self.widen(id, range)),
+                    false => losses.push((id, self.widen(id, range))),
                 }
             }
         }
@@ -233,7 +259,8 @@ impl Window {
         let most_streams = (self.most_streams / parts.max(1)).max(1);
         for (part, asks) in (0..).zip(all).filter(|(_, asks)| !asks.is_empty()) {
             let number = self.fetches.len();
-            let what = PartAsks { part, asks, most_streams };
+            let proof = self.object.parts[part as usize].proof_source().filter(|_| self.is_short);
+            let what = PartAsks { part, asks, most_streams, proof };
             self.fetches.push(PartFetch::start(&self.object, what, number, &self.sender));
         }
         first..self.fetches.len()
@@ -276,8 +303,9 @@ impl Window {
                 if self.shards.get(id, range).is_none() {
                     let start = || StageEvents::start("REBUILD", &self.object, |_| {});
                     stage.get_or_insert_with(start);
-                    self.shards.rebuild(layout, &self.object.parity, id, range);
-                    self.check_result(id, range)?;
+                    let range = self.widen(id, range);
+                    self.shards.rebuild(layout, &self.object.parity, id, &range);
+                    self.check_result(id, &range)?;
                     byte_count += range.end - range.start;
                 }
             }
@@ -303,10 +331,8 @@ impl Window {
     }
 
     fn is_complete(&self) -> bool {
-        let layout = self.object.layout();
-        self.targets
-            .iter()
-            .all(|(id, ranges)| ranges.iter().all(|range| self.shards.can_give(layout, id, range)))
+        let mut targets = self.targets.iter();
+        targets.all(|(id, ranges)| ranges.iter().all(|range| self.can_give(id, range)))
     }
 
     fn assemble(&self, request: &Range<u64>) -> Result<Bytes, StoreError> {
@@ -367,8 +393,9 @@ impl Window {
             if !fetch.is_running {
                 continue;
             }
-            if fetch.timeout_at() <= now {
-                let part = fetch.part;
+            let part = fetch.part;
+            let is_unreachable = || self.object.parts[part as usize].is_unreachable();
+            if fetch.timeout_at() <= now || is_unreachable() {
                 let mut without = self.timed_out.clone();
                 without.insert(part);
                 // Else it is waited for, as long as its server is there.
@@ -449,6 +476,10 @@ impl Window {
                 continue;
             }
             let Some(bytes) = fetch.bytes_of(&ask.in_part) else { continue };
+            if fetch.what.proof.is_some() {
+                self.shards.put(ask.id, ask.in_shard.start, bytes);
+                continue;
+            }
             let sums = &self.object.sums;
             match sums.first_wrong(&self.object.header, fetch.part, ask.in_part.start, &bytes) {
                 Ok(None) => self.shards.put(ask.id, ask.in_shard.start, bytes),
@@ -486,6 +517,11 @@ impl Window {
             error,
             StoreError::Network { .. } | StoreError::Io { .. } | StoreError::Damaged { .. }
         );
+        // As any other server it says more, and all is compared with checksums.
+        if is_other && self.fetches[number].what.proof.is_some() {
+            part.distrust();
+            return Ok(());
+        }
         if is_other && part.is_assumed() && part.open_anew().is_ok() {
             return Ok(());
         }

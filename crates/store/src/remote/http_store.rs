@@ -17,6 +17,7 @@ use crate::folder_walk::FolderWalk;
 use crate::redact;
 use reqwest::Url;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use swathe_net::{check_private, is_here};
 use swathe_plan::Connections;
 use swathe_store_api::{
@@ -158,6 +159,14 @@ impl Store for HttpStore {
         self.address(url).is_ok_and(|(url, _)| is_here(&url))
     }
 
+    fn is_unreachable(&self) -> bool {
+        limiter::of(&self.key()).is_unreachable.load(Ordering::Relaxed)
+    }
+
+    fn is_proving(&self) -> bool {
+        limiter::of(&self.key()).is_proving()
+    }
+
     fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
     }
@@ -199,6 +208,18 @@ impl Store for HttpStore {
         size: u64,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         let result = RemoteObject::assume_size(self.target(object)?, size);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn assume_with_proof(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        if !self.is_proving() {
+            return Ok(None);
+        }
+        let result = RemoteObject::assume_with_proof(self.target(object)?, version);
         Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 

@@ -37,6 +37,12 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
+    /// Whether it verified the object that was opened last, as it said,
+    pub(super) is_verifying: AtomicBool,
+    /// and whether it told no checksum of an answer nevertheless.
+    pub(super) lacks_digests: AtomicBool,
+    /// Whether the last connection could not be opened.
+    pub(super) is_unreachable: AtomicBool,
     /// What it said of COPY, if it takes none.
     pub(super) copy_refusal: Mutex<Option<String>>,
 }
@@ -81,7 +87,8 @@ impl Default for Limiter {
             peak,
         };
         let (silence, room, ledger, link) = Default::default();
-        let (is_dating, refuses_vectors, refuses_http2) = Default::default();
+        let (is_verifying, lacks_digests) = Default::default();
+        let (is_dating, refuses_vectors, refuses_http2, is_unreachable) = Default::default();
         let state = Mutex::new(state);
         Limiter {
             state,
@@ -92,12 +99,20 @@ impl Default for Limiter {
             is_dating,
             refuses_vectors,
             refuses_http2,
+            is_verifying,
+            lacks_digests,
+            is_unreachable,
             copy_refusal: Mutex::default(),
         }
     }
 }
 
 impl Limiter {
+    /// Whether the server verifies what it sends, and tells a checksum of that.
+    pub(super) fn is_proving(&self) -> bool {
+        self.is_verifying.load(Ordering::Relaxed) && !self.lacks_digests.load(Ordering::Relaxed)
+    }
+
     /// Wait until another request may be sent. `is_multiplexed`: on the connection that requests share.
     pub(super) async fn permit(&self, is_multiplexed: bool) -> Permit<'_> {
         loop {

@@ -3,7 +3,7 @@
 use super::attempt::{Attempt, Try};
 use super::flights::RangeFlights;
 use super::link_meter::RequestKind;
-use super::range_request::{ByteTarget, ReaderBuffer, Validators};
+use super::range_request::{ByteTarget, Conditions, ReaderBuffer, Validators};
 use super::request_events::record_refusal;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
@@ -41,6 +41,8 @@ pub(super) struct ObjectReader {
     pub(super) notes: Mutex<Vec<String>>,
     /// Ranges of it that are on their way.
     pub(super) flights: Arc<RangeFlights>,
+    /// Whether the server must say of each answer that it verified it, and what its checksum is.
+    pub(super) needs_proof: bool,
 }
 
 /// The bytes of a range, and whether the date is to be checked before they are returned. Not for
@@ -102,6 +104,11 @@ impl ObjectReader {
     /// Whether a range is read with a request: it is in the object, and did not come with opening.
     pub(super) fn is_requested(&self, range: &Range<u64>) -> bool {
         !range.is_empty() && range.end <= self.len() && range.end > self.first.len() as u64
+    }
+
+    /// What requests for it say beside their ranges.
+    pub(super) fn conditions(&self) -> Conditions<'_> {
+        Conditions { etag: self.validators.strong(), wants_digest: self.needs_proof }
     }
 
     pub(super) fn change_error(&self) -> StoreError {
@@ -189,9 +196,8 @@ impl ObjectReader {
         let began = Instant::now();
         let kind = RequestKind { ranges: 1, bytes: rest.end - rest.start, ..kind };
         let mut clock = target.clock(kind);
-        let response = target
-            .send(client, std::slice::from_ref(&rest), self.validators.strong(), stall)
-            .await?;
+        let response =
+            target.send(client, std::slice::from_ref(&rest), self.conditions(), stall).await?;
         let first_byte = began.elapsed();
         let status = response.status();
         if status.is_success() && self.validators.differ(&Validators::of(&response)) {
@@ -210,9 +216,17 @@ impl ObjectReader {
             (_, Some(total)) if total != self.len() => Err(self.change_error().into()),
             (range, _) if range != rest => Err(target.wrong_range(&response, &rest)),
             _ => {
+                let mut check = target.check_of(&response, self.needs_proof)?;
                 clock.start_answer();
                 let header_bytes = framed_header_bytes(response.headers());
-                target.body(response, &rest, first_byte, stall, bytes, clock).await?;
+                let had = bytes.count();
+                let body =
+                    target.body(response, &rest, (first_byte, stall), &mut check, bytes, clock);
+                if let Err(failure) = body.await {
+                    // Part of an answer proves nothing.
+                    bytes.truncate(if self.needs_proof { had } else { bytes.count() });
+                    return Err(failure);
+                }
                 Ok(AnswerStart { first_byte, header_bytes })
             }
         }

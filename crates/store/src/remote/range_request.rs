@@ -8,8 +8,8 @@ use super::stall_timeout::Trickle;
 use super::webdav::is_xrootd;
 use bytes::Bytes;
 use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_MATCH,
-    LAST_MODIFIED, RANGE,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue,
+    IF_MATCH, LAST_MODIFIED, RANGE,
 };
 use reqwest::{Client, Response, StatusCode, Url};
 use std::ops::Range;
@@ -17,7 +17,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
 use swathe_plan::InFlight;
-use swathe_store_api::{Failure, StoreError, parse_content_range};
+use swathe_store_api::{
+    CONTENT_DIGEST, ContentDigest, Failure, StoreError, VERIFICATION_HEADER, WANT_CONTENT_DIGEST,
+    parse_content_range,
+};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -28,6 +31,9 @@ pub(super) trait ByteTarget {
 
     /// Add the next bytes: never more than were requested.
     fn append(&mut self, bytes: &[u8]);
+
+    /// Keep only so many of the first.
+    fn truncate(&mut self, count: usize);
 }
 
 impl ByteTarget for Vec<u8> {
@@ -37,6 +43,10 @@ impl ByteTarget for Vec<u8> {
 
     fn append(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+
+    fn truncate(&mut self, count: usize) {
+        Vec::truncate(self, count);
     }
 }
 
@@ -56,7 +66,23 @@ impl ByteTarget for ReaderBuffer<'_> {
         self.buffer[self.count..end].copy_from_slice(bytes);
         self.count = end;
     }
+
+    fn truncate(&mut self, count: usize) {
+        self.count = self.count.min(count);
+    }
 }
+
+/// What a request for ranges says beside them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Conditions<'a> {
+    /// The version that is meant.
+    pub(super) etag: Option<&'a str>,
+    /// Whether the checksum of the answer is asked for.
+    pub(super) wants_digest: bool,
+}
+
+/// The checksum of an answer that must be proven; any other is taken as it is.
+pub(super) type AnswerCheck = Option<(ContentDigest, ContentDigest)>;
 
 /// The validators of a version, as a server sends them.
 #[derive(Clone, Default)]
@@ -121,12 +147,15 @@ impl RequestTarget {
         let range = 0..most;
         let began = Instant::now();
         let ranges = std::slice::from_ref(&range);
-        let response = self.send(client, ranges, None, stall).await?;
+        let response = self.send(client, ranges, Conditions::default(), stall).await?;
         let first_byte = began.elapsed();
         if self.leads_to_folder(&response) {
             return Err(self.unsupported_error("is a folder, not an object").into());
         }
         let validators = Validators::of(&response);
+        if let Some(is_verified) = header(&response, VERIFICATION_HEADER) {
+            self.limiter.is_verifying.store(is_verified == "yes", Ordering::Relaxed);
+        }
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
                 (_, None) => {
@@ -159,7 +188,7 @@ impl RequestTarget {
         let range = 0..size.min(range.end);
         // The wait is no evidence: it is that of opening, too.
         let clock = self.clock(RequestKind { bytes: range.end, ..RequestKind::default() });
-        self.body(response, &range, first_byte, stall, &mut first, clock).await?;
+        self.body(response, &range, (first_byte, stall), &mut None, &mut first, clock).await?;
         Ok((size, validators, first.into()))
     }
 
@@ -168,7 +197,7 @@ impl RequestTarget {
         &self,
         client: &Client,
         ranges: &[Range<u64>],
-        etag: Option<&str>,
+        conditions: Conditions<'_>,
         stall: Duration,
     ) -> Result<Response, Failure> {
         let mut headers = HeaderMap::new();
@@ -176,7 +205,13 @@ impl RequestTarget {
         let numbers: Vec<String> =
             ranges.iter().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
         let bytes = format!("bytes={}", numbers.join(","));
-        let fields = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
+        let Conditions { etag, wants_digest } = conditions;
+        let question = wants_digest.then_some(ContentDigest::QUESTION);
+        let fields = [
+            (RANGE, Some(bytes.as_str())),
+            (IF_MATCH, etag),
+            (HeaderName::from_static(WANT_CONTENT_DIGEST), question),
+        ];
         for (name, value) in fields {
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
                 headers.insert(name, value);
@@ -200,13 +235,50 @@ impl RequestTarget {
         }
     }
 
+    /// How to check an answer, if it must be proven.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] if the answer does not say that, with its checksum.
+    pub(super) fn check_of(
+        &self,
+        response: &Response,
+        needs_proof: bool,
+    ) -> Result<AnswerCheck, StoreError> {
+        if !needs_proof {
+            return Ok(None);
+        }
+        let is_verified = header(response, VERIFICATION_HEADER) == Some("yes");
+        let digest = header(response, CONTENT_DIGEST).and_then(ContentDigest::parse);
+        match digest.filter(|_| is_verified) {
+            Some(digest) => Ok(Some((digest, ContentDigest::default()))),
+            None => {
+                if is_verified {
+                    self.limiter.lacks_digests.store(true, Ordering::Relaxed);
+                }
+                let why = "expected a verified answer with its CRC-32C, found one without";
+                Err(self.unsupported_error(why))
+            }
+        }
+    }
+
+    /// Compare what arrived with the checksum of its answer.
+    pub(super) fn check_answer(&self, check: &AnswerCheck) -> Result<(), Failure> {
+        match check {
+            Some((expected, found)) if expected != found => {
+                let why = format!("an answer: expected {expected}, found {found}");
+                Err(Failure::passing(self.network(why)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Append the body, which must be as long as the range; after a failure the received bytes stay.
     pub(super) async fn body(
         &self,
         mut response: Response,
         range: &Range<u64>,
-        first_byte: Duration,
-        stall: Duration,
+        (first_byte, stall): (Duration, Duration),
+        check: &mut AnswerCheck,
         bytes: &mut impl ByteTarget,
         mut clock: RequestClock<'_>,
     ) -> Result<(), Failure> {
@@ -237,6 +309,9 @@ impl RequestTarget {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                     clock.add_bytes(chunk.len(), wait);
                     bytes.append(&chunk);
+                    if let Some((_, found)) = check {
+                        found.add(&chunk);
+                    }
                     let is_whole = count + chunk.len() as u64 == length;
                     if let Some(why) = trickle.count(chunk.len(), Instant::now())
                         && !is_whole
@@ -246,6 +321,7 @@ impl RequestTarget {
                     }
                 }
                 Ok(Ok(None)) if count == length => {
+                    self.check_answer(check)?;
                     self.limiter.silence.tell(silence);
                     clock.finish();
                     return Ok(());

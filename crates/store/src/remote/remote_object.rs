@@ -60,6 +60,21 @@ impl RemoteObject {
         Some(RemoteObject::new(target, version, validators, Bytes::new(), is_dated))
     }
 
+    /// The same at a version that an ETag stands for, where each answer must be proven.
+    pub(super) fn assume_with_proof(
+        target: RequestTarget,
+        version: Version,
+    ) -> Option<RemoteObject> {
+        if !version.tag.starts_with('"') {
+            return None;
+        }
+        let mut object = RemoteObject::assume(target, version)?;
+        // What others asked for is not proven.
+        let inner = Arc::get_mut(&mut object.inner)?;
+        (inner.needs_proof, inner.flights) = (true, Arc::default());
+        Some(object)
+    }
+
     /// An object of a size, without a request: reads check only that. `None` if hidden words may make it
     /// another object.
     pub(super) fn assume_size(target: RequestTarget, size: u64) -> Option<RemoteObject> {
@@ -91,6 +106,7 @@ impl RemoteObject {
             reduced_costs,
             notes,
             flights,
+            needs_proof: false,
         };
         RemoteObject { inner: Arc::new(inner) }
     }

@@ -137,6 +137,7 @@ impl RequestTarget {
                     let url = self.url.clone();
                     return Err(StoreError::Forbidden { url, why: format!(": {refusal}") }.into());
                 }
+                self.limiter.is_unreachable.store(error.is_connect(), Ordering::Relaxed);
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
                 let problem =
@@ -145,6 +146,7 @@ impl RequestTarget {
                 Err(if transient { Failure::passing(error) } else { error.into() })
             }
             Ok(mut response) => {
+                self.limiter.is_unreachable.store(false, Ordering::Relaxed);
                 connect_events::record_answer(response.status().as_u16());
                 response.extensions_mut().insert(secrets);
                 Ok(response)

@@ -3,7 +3,7 @@
 use super::attempt::{Attempt, Try};
 use super::link_meter::{RequestClock, RequestKind};
 use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
-use super::range_request::Validators;
+use super::range_request::{AnswerCheck, Validators};
 use super::request_events::record_refusal;
 use super::response::header;
 use super::stall_timeout::Trickle;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
 use swathe_plan::{Break, Caps, InFlight, plan};
-use swathe_store_api::{Failure, Multipart, Retry, StoreError, VectorTiming};
+use swathe_store_api::{Failure, Multipart, PROVEN_BYTES, Retry, StoreError, VectorTiming};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -31,16 +31,28 @@ pub(super) fn vector_requests(
     ranges_per_request: u32,
 ) -> Vec<Vec<Range<u64>>> {
     let most = ranges_per_request.min(object.most_ranges()) as usize;
+    let most_bytes = if object.needs_proof { PROVEN_BYTES } else { u64::MAX };
     let mut requests: Vec<Vec<Range<u64>>> = Vec::new();
+    let mut byte_count = 0;
     for range in ranges {
+        let length = range.end.saturating_sub(range.start);
         let is_requested = object.is_requested(&range);
         let open = requests.last_mut().filter(|request| {
             let follows = |last: &Range<u64>| object.is_requested(last) && last.end <= range.start;
-            is_requested && request.len() < most && request.last().is_some_and(follows)
+            is_requested
+                && request.len() < most
+                && byte_count + length <= most_bytes
+                && request.last().is_some_and(follows)
         });
         match open {
-            Some(request) => request.push(range),
-            None => requests.push(vec![range]),
+            Some(request) => {
+                byte_count += length;
+                request.push(range);
+            }
+            None => {
+                byte_count = length;
+                requests.push(vec![range]);
+            }
         }
     }
     requests
@@ -118,8 +130,10 @@ impl ObjectReader {
         scope: &Scope,
     ) -> Vec<Result<Piece, StoreError>> {
         let connections = self.target.limiter.connections();
-        let plan =
-            plan(ranges, self.reduced_costs(true, true), CAPS, Break::BetweenSegments, connections);
+        let most_bytes = if self.needs_proof { PROVEN_BYTES } else { CAPS.request_bytes };
+        let (caps, costs) =
+            (Caps { request_bytes: most_bytes, ..CAPS }, self.reduced_costs(true, true));
+        let plan = plan(ranges, costs, caps, Break::BetweenSegments, connections);
         let fetch = |window: &Range<u64>| self.fetch(client, window.clone(), scope);
         let fetches = stream::iter(plan.ranges.iter().map(fetch));
         let mut windows = fetches.buffered(plan.streams.max(1) as usize);
@@ -228,7 +242,7 @@ impl<'a> VectorAttempt<'a> {
             is_multiplexed: false,
         };
         let mut clock = target.clock(kind);
-        let response = target.send(self.client, &rests, object.validators.strong(), stall).await?;
+        let response = target.send(self.client, &rests, object.conditions(), stall).await?;
         self.shape = AnswerShape { first_byte: began.elapsed(), ..AnswerShape::default() };
         let status = response.status();
         if status.is_success() && object.validators.differ(&Validators::of(&response)) {
@@ -259,10 +273,23 @@ impl<'a> VectorAttempt<'a> {
         match parts {
             Err(error) => Ok(Some(error.to_string())),
             Ok(parts) => {
+                let mut check = target.check_of(&response, object.needs_proof)?;
                 clock.start_answer();
-                self.receive(response, parts, &numbers, stall, clock).await
+                let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
+                let answer =
+                    self.receive(response, parts, &numbers, stall, &mut check, clock).await;
+                // Part of an answer proves nothing.
+                if object.needs_proof && !matches!(answer, Ok(None)) {
+                    self.keep_first(&lengths);
+                }
+                answer
             }
         }
+    }
+
+    /// Keep only so many bytes of each range.
+    fn keep_first(&mut self, lengths: &[usize]) {
+        self.bytes.iter_mut().zip(lengths).for_each(|(bytes, &length)| bytes.truncate(length));
     }
 
     /// Take the parts of an answer. If it is not right, nothing of it is used.
@@ -272,6 +299,7 @@ impl<'a> VectorAttempt<'a> {
         mut parts: Multipart,
         numbers: &[usize],
         stall: Duration,
+        check: &mut AnswerCheck,
         mut clock: RequestClock<'_>,
     ) -> Result<Option<String>, Failure> {
         let target = &self.object.target;
@@ -294,6 +322,7 @@ impl<'a> VectorAttempt<'a> {
                 }
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) if parts.is_complete() => {
+                    target.check_answer(check)?;
                     target.limiter.silence.tell(silence);
                     clock.finish();
                     return Ok(None);
@@ -308,6 +337,9 @@ impl<'a> VectorAttempt<'a> {
             };
             target.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             clock.add_bytes(chunk.len(), wait);
+            if let Some((_, found)) = check {
+                found.add(&chunk);
+            }
             let (ranges, bytes) = (&self.ranges, &mut self.bytes);
             let result = parts.feed(&chunk, &mut |at, data| {
                 let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);
@@ -319,10 +351,7 @@ impl<'a> VectorAttempt<'a> {
             self.shape.bytes += chunk.len() as u64;
             (self.shape.parts, self.shape.is_ordered) = (parts.parts(), parts.is_ordered());
             if let Err(error) = result {
-                self.bytes
-                    .iter_mut()
-                    .zip(lengths)
-                    .for_each(|(bytes, length)| bytes.truncate(length));
+                self.keep_first(&lengths);
                 return Ok(Some(error.to_string()));
             }
             if let Some(why) = trickle.count(chunk.len(), Instant::now())
