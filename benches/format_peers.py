@@ -58,8 +58,8 @@ def zarr_ways(path: str, places: Places, window: int) -> Ways:
         with zarr.config.set({"codec_pipeline.path": pipeline}):
             read()
 
-    plain, ways = zarr.config.get("codec_pipeline.path"), {}
-    pipelines = {"zarr": plain}
+    ways: Ways = {}
+    pipelines = {"zarr": zarr.config.get("codec_pipeline.path")}
     if is_installed("zarrs"):
         import_module("zarrs")
         pipelines["zarrs"] = "zarrs.ZarrsCodecPipeline"

@@ -30,7 +30,7 @@ pub struct Pixels<'a, C, V> {
 }
 
 /// At most 64 pixels side by side in one cell, or in none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Run {
     pub(crate) cell: u32,
     pub(crate) pixels: u8,
@@ -39,7 +39,7 @@ pub(crate) struct Run {
 }
 
 /// What is gathered for deviations and extremes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) squares: f64,
     pub(crate) min: f64,
@@ -53,7 +53,7 @@ pub(crate) const NO_SPREAD: Spread =
     Spread { squares: 0.0, min: NO_EXTREMES.0, max: NO_EXTREMES.1 };
 
 /// Runs in the order of their pixels, and the spread of each if it is asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Runs {
     runs: Vec<Run>,
     spreads: Vec<Spread>,
@@ -326,4 +326,44 @@ pub(crate) fn find_cells<C: Number>(
         *cell = grid.cell(latitude, longitude).map_or(NOWHERE, |cell| cell as u32);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bounds;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_same_by_any_instructions_and_equal_plain_sums(
+            pixels in prop::collection::vec((0..4_u8, -50..50_i32, 0..9_u8), 1..400), each in 1..40_usize,
+        ) {
+            let pixels: Vec<_> = pixels.into_iter().flat_map(|pixel| vec![pixel; each]).collect();
+            let latitude: Vec<f64> = pixels.iter().map(|pixel| f64::from(pixel.0)).collect();
+            let number = |&(_, value, kind): &(u8, i32, u8)| if kind == 0 { f64::NAN } else { f64::from(value) };
+            let values: Vec<f64> = pixels.iter().map(number).collect();
+            let valid: Vec<u8> = pixels.iter().map(|pixel| u8::from(pixel.2 != 1)).collect();
+            let pixels = Pixels { latitude: &latitude, longitude: &latitude, values: &values, valid: Some(&valid) };
+            let globe = Bounds { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
+            let grid = Grid::regular(1.0, 1.0, globe).unwrap();
+            let fast = pixels.part(&grid, true, 0, values.len()).unwrap();
+            let plain = pixels.part_by_blocks(&grid, true, 0, values.len()).unwrap();
+            prop_assert_eq!(&fast, &plain);
+            let mut at = 0;
+            for (run, spread) in fast.each() {
+                let end = at + usize::from(run.pixels);
+                let taken: Vec<f64> = (at..end).filter_map(|at| pixels.value(at)).collect();
+                let mean = taken.iter().sum::<f64>() / taken.len().max(1) as f64;
+                let squares: f64 = taken.iter().map(|value| (value - mean).powi(2)).sum();
+                prop_assert_eq!(taken.len(), usize::from(run.count));
+                prop_assert!((run.mean - mean).abs() < 1e-9 && (spread.squares - squares).abs() < 1e-6);
+                prop_assert_eq!(spread.min, taken.iter().copied().fold(f64::INFINITY, f64::min));
+                prop_assert_eq!(spread.max, taken.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                prop_assert!((at..end).all(|other| latitude[other] == latitude[at]));
+                at = end;
+            }
+            prop_assert_eq!(at, values.len());
+        }
+    }
 }
