@@ -203,7 +203,8 @@ def measure_zarr(side: int, args: Any) -> Any:
         path = str(FOLDER / f"chunks-{chunk}.zarr")
         make_zarr(path, data, chunk)
         ours = partial(swathe_windows, path, "/", places)
-        ways = {"swathe": ours, **zarr_ways(path, places, WINDOW)}
+        ways: dict[str, Callable[[], Any]] = {"swathe": ours}
+        ways |= zarr_ways(path, places, WINDOW)
         name = f"Zarr, chunks of {chunk}"
         results[name] = compare(name, ways, len(places), args.repeats)
     return results
@@ -292,7 +293,8 @@ def measure_remote_zarr(side: int, args: Any) -> Any:
     with reach(LINK, files) as proxy:
         probe(LINK)
         ours = partial(swathe_windows, f"{LINK.id}:json/a.zarr", "/", places)
-        ways = {"swathe": ours, **zarr_ways(f"{proxy.url}/json/a.zarr", places, WINDOW)}
+        ways: dict[str, Callable[[], Any]] = {"swathe": ours}
+        ways |= zarr_ways(f"{proxy.url}/json/a.zarr", places, WINDOW)
         return compare(f"Zarr, {LINK.name}", ways, len(places), args.repeats)
 
 
