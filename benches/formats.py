@@ -6,7 +6,8 @@ Parts: `windows` (chunked, deflated HDF5 on disk, chunks of 100, 256 and 512, on
 threads; h5py opened for each cut, and kept open without its cache of chunks), `tiff` (a tiled,
 deflated GeoTIFF; rasterio), `asdf` (an uncompressed array of 4,096 x 4,096; asdf), `zarr` (a
 folder of version 3, zstd; zarr-python opened for each cut, and kept open), `index` (the
-index of a file of 100,000 chunks), `remote` (nginx behind 56 ms and 160 Mb/s; h5py over fsspec).
+index of a file of 100,000 chunks), `remote` and `remote_zarr` (nginx behind 56 ms and 160 Mb/s;
+h5py over fsspec, zarr-python). Other peers are those of `format_peers.py` that are installed.
 Decoded chunks are not cached by either side, indexes are known unless the line says otherwise.
 """
 
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import swathe
+from format_peers import hdf5_ways, hdf5_ways_of_server, roman_ways, tiff_ways, zarr_ways
 from harness import options, save, survey
 from links import FOLDER, Link, probe, reach, work
 
@@ -35,7 +37,7 @@ SIDE, WINDOW = 4096, 100
 CHUNKS = (100, 256, 512)
 MANY_CHUNKS = 100_000
 LINK = Link("nginx", 56, shared=20_000_000)
-PARTS = ("windows", "tiff", "asdf", "zarr", "index", "remote")
+PARTS = ("windows", "tiff", "asdf", "zarr", "index", "remote", "remote_zarr")
 
 
 def main() -> None:
@@ -135,6 +137,7 @@ def measure_windows(side: int, args: Any) -> Any:
                 "h5py, kept open": partial(kept, places),
                 "swathe, 2 threads": partial(in_threads, pool, ours, halves),
                 "h5py, kept, 2 threads": partial(in_threads, pool, kept, halves),
+                **hdf5_ways(path, "a", places, WINDOW),
             }
             name = f"HDF5, chunks of {chunk}"
             results[name] = compare(name, ways, len(places), args.repeats)
@@ -166,6 +169,7 @@ def measure_tiff(side: int, args: Any) -> Any:
         "swathe": partial(swathe_windows, path, "/0", places),
         "rasterio, opened for each": opened,
         "rasterio, kept open": kept,
+        **tiff_ways(path, 256, places, WINDOW),
     }
     return compare("GeoTIFF, tiles of 256", ways, len(places), args.repeats)
 
@@ -184,38 +188,36 @@ def measure_asdf(side: int, args: Any) -> Any:
 
     ours = partial(swathe_windows, path, "/roman/data", places)
     ways: dict[str, Callable[[], Any]] = {"swathe": ours, "asdf, opened for each": opened}
-    return compare("ASDF, not compressed", ways, len(places), args.repeats)
+    results = {"asdf": compare("ASDF, not compressed", ways, len(places), args.repeats)}
+    image = str(FOLDER / "roman.asdf")
+    if peers := roman_ways(image, data, places, WINDOW):
+        ways = {"swathe": partial(swathe_windows, image, "/roman/data", places), **peers}
+        results["roman"] = compare("Roman image, plain", ways, len(places), args.repeats)
+    return results
 
 
 def measure_zarr(side: int, args: Any) -> Any:
     """Windows from chunked Zarr on disk."""
-    import zarr
-    from zarr.codecs import ZstdCodec
-
     data, places, results = pixels(side), corners(args.windows, side), {}
     for chunk in CHUNKS:
         path = str(FOLDER / f"chunks-{chunk}.zarr")
-        codec = ZstdCodec(level=3)
-        options: dict[str, Any] = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
-        zarr.create_array(path, shape=data.shape, **options)[...] = data
-        array = zarr.open_array(path, mode="r")
-
-        def opened(path: str = path) -> None:
-            for y, x in places:
-                zarr.open_array(path, mode="r")[y : y + WINDOW, x : x + WINDOW]
-
-        def kept(array: Any = array) -> None:
-            for y, x in places:
-                array[y : y + WINDOW, x : x + WINDOW]
-
-        ways: dict[str, Callable[[], Any]] = {
-            "swathe": partial(swathe_windows, path, "/", places),
-            "zarr, opened for each": opened,
-            "zarr, kept open": kept,
-        }
+        make_zarr(path, data, chunk)
+        ours = partial(swathe_windows, path, "/", places)
+        ways: dict[str, Callable[[], Any]] = {"swathe": ours}
+        ways |= zarr_ways(path, places, WINDOW)
         name = f"Zarr, chunks of {chunk}"
         results[name] = compare(name, ways, len(places), args.repeats)
     return results
+
+
+def make_zarr(path: str, data: NDArray[np.int16], chunk: int) -> None:
+    """Write a folder of version 3 with square chunks, zstd."""
+    import zarr
+    from zarr.codecs import ZstdCodec
+
+    codec = ZstdCodec(level=3)
+    options: dict[str, Any] = {"chunks": (chunk, chunk), "dtype": "i2", "compressors": codec}
+    zarr.create_array(path, shape=data.shape, **options)[...] = data
 
 
 def measure_index(_: int, args: Any) -> Any:
@@ -277,8 +279,23 @@ def measure_remote(side: int, args: Any) -> Any:
             "swathe": partial(swathe_windows, name, "/a", places),
             "swathe, index not known": unknown,
             "h5py over fsspec": over_fsspec,
+            **hdf5_ways_of_server(url, "a", places, WINDOW),
         }
         return compare(LINK.name, ways, len(places), args.repeats)
+
+
+def measure_remote_zarr(side: int, args: Any) -> Any:
+    """Windows of a folder of a server 56 ms away that lists it; the index is known."""
+    places, files = corners(args.windows, side)[: 3 if args.smoke else 20], FOLDER / "folders"
+    files.mkdir()
+    make_zarr(str(files / "a.zarr"), pixels(side), 256)
+    shutil.copy(survey(2) / "frame-000001.fit", files)  # for the probe
+    with reach(LINK, files) as proxy:
+        probe(LINK)
+        ours = partial(swathe_windows, f"{LINK.id}:json/a.zarr", "/", places)
+        ways: dict[str, Callable[[], Any]] = {"swathe": ours}
+        ways |= zarr_ways(f"{proxy.url}/json/a.zarr", places, WINDOW)
+        return compare(f"Zarr, {LINK.name}", ways, len(places), args.repeats)
 
 
 if __name__ == "__main__":

@@ -148,9 +148,8 @@ def reach(link: Link, files: Path) -> Iterator[servers.Proxy]:
 
 
 def copy(files: Path, folder: Path) -> None:
-    """Put all files where a server finds them."""
-    for file in files.iterdir():
-        shutil.copy(file, folder / file.name)
+    """Put all files and folders where a server finds them."""
+    shutil.copytree(files, folder, dirs_exist_ok=True)
 
 
 def boxes(count: int, size: int, kind: str, name: str, seed: int) -> dict[str, list[Any]]:

@@ -49,8 +49,8 @@ BEHIND_LINKS = {
 }
 """Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {
-    "link_windows", "portal_plain", "records", "remote_peers", "stripe_cuts", "stripe_lab",
-    "stripe_peers", "stripe_repair", "stripe_systems", "subject",
+    "format_peers", "link_windows", "portal_plain", "records", "remote_peers", "stripe_cuts",
+    "stripe_lab", "stripe_peers", "stripe_repair", "stripe_systems", "subject",
 }  # fmt: skip
 """What the others use."""
 

@@ -108,6 +108,7 @@ impl Grid {
 
     /// Write the cell of each place, `UNSURE` where the guess may be wrong: near edges, outside, and
     /// for places that are no numbers. Plain arithmetic, so that compilers use vectors.
+    #[inline(always)]
     pub(crate) fn guess<C: Number>(&self, latitudes: &[C], longitudes: &[C], out: &mut [u32]) {
         let guesses = match &self.0 {
             Kind::Rows { rows, columns, .. } => rows.guess().zip(columns.guess()),
@@ -124,8 +125,9 @@ impl Grid {
             let turn = if longitude < west { 360.0 } else { turn };
             let (y, is_row) = nearest(row, latitude.number());
             let (x, is_column) = nearest(column, longitude + turn);
-            let cell = (y * columns + x + WHOLE).to_bits() as u32;
-            *out = if is_row & is_column { cell } else { UNSURE };
+            // Chosen as a float, which is as wide as what it is chosen by.
+            let cell = if is_row & is_column { y * columns + x } else { f64::from(UNSURE) };
+            *out = (cell + WHOLE).to_bits() as u32;
         }
     }
 
@@ -147,7 +149,7 @@ impl Grid {
 }
 
 /// The cell of a value, and whether that is sure.
-#[inline]
+#[inline(always)]
 fn nearest(guess: Guess, value: f64) -> (f64, bool) {
     let middle = (value - guess.start) * guess.per_degree - 0.5;
     let cell = (middle + WHOLE) - WHOLE;

@@ -10,6 +10,8 @@ const BLOCK_PIXELS: usize = 1 << 12;
 /// Pixels of a run are summed as differences to its first value. The sum of squares is then at most
 /// this many times the one around the mean, so the loss of digits is bounded by it.
 const RUN_PIXELS: usize = 64;
+/// Numbers that are summed at once.
+const LANES: usize = 8;
 /// A thread is begun for this many pixels: it takes about 50 us to begin.
 const THREAD_PIXELS: usize = 1 << 16;
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -28,28 +30,30 @@ pub struct Pixels<'a, C, V> {
 }
 
 /// At most 64 pixels side by side in one cell, or in none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Run {
     pub(crate) cell: u32,
-    pub(crate) pixels: u16,
-    pub(crate) count: u16,
+    pub(crate) pixels: u8,
+    pub(crate) count: u8,
     pub(crate) mean: f64,
 }
 
 /// What is gathered for deviations and extremes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) squares: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
 }
 
+/// The smallest and the largest of no values.
+const NO_EXTREMES: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 /// That of no pixels.
 pub(crate) const NO_SPREAD: Spread =
-    Spread { squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY };
+    Spread { squares: 0.0, min: NO_EXTREMES.0, max: NO_EXTREMES.1 };
 
 /// Runs in the order of their pixels, and the spread of each if it is asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Runs {
     runs: Vec<Run>,
     spreads: Vec<Spread>,
@@ -110,7 +114,40 @@ impl<C: Number, V: Number> Pixels<'_, C, V> {
         }
     }
 
+    /// The runs of a part. Compiled twice, so that the loops use the vectors of the processor; both
+    /// do the same operations, so that results do not depend on it.
     fn part(
+        &self,
+        grid: &Grid,
+        has_spread: bool,
+        start: usize,
+        end: usize,
+    ) -> Result<Runs, RegridError> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("popcnt")
+        {
+            // SAFETY: the processor has the instructions.
+            return unsafe { self.part_by_avx2(grid, has_spread, start, end) };
+        }
+        self.part_by_blocks(grid, has_spread, start, end)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,popcnt")]
+    fn part_by_avx2(
+        &self,
+        grid: &Grid,
+        has_spread: bool,
+        start: usize,
+        end: usize,
+    ) -> Result<Runs, RegridError> {
+        self.part_by_blocks(grid, has_spread, start, end)
+    }
+
+    #[inline(always)]
+    fn part_by_blocks(
         &self,
         grid: &Grid,
         has_spread: bool,
@@ -119,75 +156,152 @@ impl<C: Number, V: Number> Pixels<'_, C, V> {
     ) -> Result<Runs, RegridError> {
         let mut runs = Runs::default();
         let mut cells = [UNSURE; BLOCK_PIXELS];
+        let mut word = Word { numbers: [0.0; RUN_PIXELS + LANES], valid: 0 };
         for at in (start..end).step_by(BLOCK_PIXELS) {
             let block = at..end.min(at + BLOCK_PIXELS);
             let cells = &mut cells[..block.len()];
             let places = (&self.latitude[block.clone()], &self.longitude[block.clone()]);
             find_cells(grid, at, places, cells)?;
-            let values = &self.values[block.clone()];
-            match (self.valid.map(|valid| &valid[block]), has_spread) {
-                (None, false) => runs.add::<V, false>(cells, values, |_| true),
-                (None, true) => runs.add::<V, true>(cells, values, |_| true),
-                (Some(valid), false) => runs.add::<V, false>(cells, values, |at| valid[at] != 0),
-                (Some(valid), true) => runs.add::<V, true>(cells, values, |at| valid[at] != 0),
+            for (number, cells) in cells.chunks(RUN_PIXELS).enumerate() {
+                let first = at + number * RUN_PIXELS;
+                let pixels = first..first + cells.len();
+                let values = &self.values[pixels.clone()];
+                match self.valid.map(|valid| &valid[pixels]) {
+                    None => word.fill(values, |_| true),
+                    Some(valid) => word.fill(values, |at| valid[at] != 0),
+                }
+                if has_spread {
+                    runs.add::<true>(cells, &word);
+                } else {
+                    runs.add::<false>(cells, &word);
+                }
             }
         }
         Ok(runs)
     }
 }
 
+/// The numbers of pixels side by side. The last ones are room for a step that begins in the word.
+struct Word {
+    numbers: [f64; RUN_PIXELS + LANES],
+    /// Bit *i*: pixel *i* is no fill.
+    valid: u64,
+}
+
+impl Word {
+    #[inline(always)]
+    fn fill<V: Number>(&mut self, values: &[V], is_valid: impl Fn(usize) -> bool) {
+        let mut flags = [false; RUN_PIXELS];
+        for (at, (value, flag)) in values.iter().zip(&mut flags).enumerate() {
+            let number = value.number();
+            *flag = number.is_finite() & is_valid(at);
+            // All bits are set in a fill, which is a NaN: a choice would be a slow masked write.
+            let fill = u64::from(*flag).wrapping_sub(1);
+            self.numbers[at] = f64::from_bits(number.to_bits() | fill);
+        }
+        self.valid = bits(&flags);
+    }
+}
+
+/// Flags as the bits of a number.
+#[inline(always)]
+fn bits(flags: &[bool; RUN_PIXELS]) -> u64 {
+    let (eights, _) = flags.as_chunks::<8>();
+    let mut all = 0;
+    for (at, eight) in eights.iter().enumerate() {
+        // Each byte is 0 or 1; the product moves byte *i* to bit 56 + *i*.
+        let bytes = u64::from_le_bytes(eight.map(u8::from));
+        all |= (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+    }
+    all
+}
+
 impl Runs {
-    /// Add the runs of a block.
-    #[inline]
-    fn add<V: Number, const SPREAD: bool>(
-        &mut self,
-        cells: &[u32],
-        values: &[V],
-        is_valid: impl Fn(usize) -> bool,
-    ) {
-        let mut start = 0;
-        while start < cells.len() {
-            let cell = cells[start];
-            let limit = cells.len().min(start + RUN_PIXELS);
-            let (cells, values) = (&cells[start..limit], &values[start..limit]);
-            let number = |at: usize| {
-                let value = values[at].number();
-                (value.is_finite() & is_valid(start + at)).then_some(value)
-            };
-            let base = number(0).or_else(|| {
-                let run = cells.iter().take_while(|&&other| other == cell);
-                run.enumerate().find_map(|(at, _)| number(at))
-            });
-            let base = base.unwrap_or(0.0);
-            let (mut pixels, mut count) = (0, 0_u32);
-            let (mut sum, mut squares, mut min, mut max) =
-                (0.0, 0.0, f64::INFINITY, -f64::INFINITY);
-            // The end of the run is seen in the same loop: processors guess a branch less wrong.
-            while pixels < cells.len() && cells[pixels] == cell {
-                let value = number(pixels);
-                let distance = value.unwrap_or(base) - base;
-                count += u32::from(value.is_some());
-                sum += distance;
-                if SPREAD {
-                    squares += distance * distance;
-                    min = min.min(value.unwrap_or(f64::INFINITY));
-                    max = max.max(value.unwrap_or(f64::NEG_INFINITY));
-                }
-                pixels += 1;
-            }
+    /// Add the runs of a word. Lanes are summed side by side, and then to each other.
+    #[inline(always)]
+    fn add<const SPREAD: bool>(&mut self, cells: &[u32], word: &Word) {
+        let mut starts = [false; RUN_PIXELS];
+        starts[0] = true;
+        for (pair, start) in cells.windows(2).zip(&mut starts[1..]) {
+            *start = pair[0] != pair[1];
+        }
+        let mut starts = bits(&starts);
+        while starts != 0 {
+            let start = starts.trailing_zeros() as usize;
+            starts &= starts - 1;
+            let end = cells.len().min(starts.trailing_zeros() as usize);
+            let pixels = end - start;
+            let valid = (word.valid >> start) & (u64::MAX >> (RUN_PIXELS - pixels));
+            let count = valid.count_ones();
+            let first = start + valid.trailing_zeros() as usize;
+            let base = if count == 0 { 0.0 } else { word.numbers[first.min(RUN_PIXELS)] };
+            let sums = Sums::of::<SPREAD>(&word.numbers, start..end, base);
             let share = 1.0 / f64::from(count.max(1));
-            let mean = base + sum * share;
-            self.runs.push(Run { cell, pixels: pixels as u16, count: count as u16, mean });
+            let mean = base + sums.sum * share;
+            let run = Run { cell: cells[start], pixels: pixels as u8, count: count as u8, mean };
+            self.runs.push(run);
             if SPREAD {
-                self.spreads.push(Spread { squares: squares - sum * sum * share, min, max });
+                let squares = sums.squares - sums.sum * sums.sum * share;
+                self.spreads.push(Spread { squares, min: sums.min, max: sums.max });
             }
-            start += pixels;
         }
     }
 }
 
+/// Sums of differences to a number, and of their squares, and extremes.
+struct Sums {
+    sum: f64,
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Sums {
+    #[inline(always)]
+    fn of<const SPREAD: bool>(
+        numbers: &[f64; RUN_PIXELS + LANES],
+        run: std::ops::Range<usize>,
+        base: f64,
+    ) -> Sums {
+        let (mut sums, mut squares) = ([0.0; LANES], [0.0; LANES]);
+        let (mut min, mut max) = ([NO_EXTREMES.0; LANES], [NO_EXTREMES.1; LANES]);
+        for at in run.clone().step_by(LANES) {
+            let left = (run.end - at) as i64;
+            let Some(step) = numbers[at..].first_chunk::<LANES>() else { break };
+            for lane in 0..LANES {
+                let number = step[lane];
+                let is_taken = ((lane as i64) < left) & !number.is_nan();
+                // A choice of two sums would become a slow masked write.
+                let mask = u64::from(is_taken).wrapping_neg();
+                let distance = f64::from_bits((number - base).to_bits() & mask);
+                sums[lane] += distance;
+                if SPREAD {
+                    squares[lane] += distance * distance;
+                    let (low, high) = if is_taken { (number, number) } else { NO_EXTREMES };
+                    min[lane] = min[lane].min(low);
+                    max[lane] = max[lane].max(high);
+                }
+            }
+        }
+        Sums {
+            sum: total(sums),
+            squares: total(squares),
+            min: min.into_iter().fold(NO_EXTREMES.0, f64::min),
+            max: max.into_iter().fold(NO_EXTREMES.1, f64::max),
+        }
+    }
+}
+
+/// The sum of lanes, halves first.
+#[inline(always)]
+fn total(lanes: [f64; LANES]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
 /// Write the cell of each place, `NOWHERE` outside of the grid. `first` is the number of the first
 /// pixel, for errors.
+#[inline(always)]
 pub(crate) fn find_cells<C: Number>(
     grid: &Grid,
     first: usize,
@@ -212,4 +326,44 @@ pub(crate) fn find_cells<C: Number>(
         *cell = grid.cell(latitude, longitude).map_or(NOWHERE, |cell| cell as u32);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bounds;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_same_by_any_instructions_and_equal_plain_sums(
+            pixels in prop::collection::vec((0..4_u8, -50..50_i32, 0..9_u8), 1..400), each in 1..40_usize,
+        ) {
+            let pixels: Vec<_> = pixels.into_iter().flat_map(|pixel| vec![pixel; each]).collect();
+            let latitude: Vec<f64> = pixels.iter().map(|pixel| f64::from(pixel.0)).collect();
+            let number = |&(_, value, kind): &(u8, i32, u8)| if kind == 0 { f64::NAN } else { f64::from(value) };
+            let values: Vec<f64> = pixels.iter().map(number).collect();
+            let valid: Vec<u8> = pixels.iter().map(|pixel| u8::from(pixel.2 != 1)).collect();
+            let pixels = Pixels { latitude: &latitude, longitude: &latitude, values: &values, valid: Some(&valid) };
+            let globe = Bounds { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
+            let grid = Grid::regular(1.0, 1.0, globe).unwrap();
+            let fast = pixels.part(&grid, true, 0, values.len()).unwrap();
+            let plain = pixels.part_by_blocks(&grid, true, 0, values.len()).unwrap();
+            prop_assert_eq!(&fast, &plain);
+            let mut at = 0;
+            for (run, spread) in fast.each() {
+                let end = at + usize::from(run.pixels);
+                let taken: Vec<f64> = (at..end).filter_map(|at| pixels.value(at)).collect();
+                let mean = taken.iter().sum::<f64>() / taken.len().max(1) as f64;
+                let squares: f64 = taken.iter().map(|value| (value - mean).powi(2)).sum();
+                prop_assert_eq!(taken.len(), usize::from(run.count));
+                prop_assert!((run.mean - mean).abs() < 1e-9 && (spread.squares - squares).abs() < 1e-6);
+                prop_assert_eq!(spread.min, taken.iter().copied().fold(f64::INFINITY, f64::min));
+                prop_assert_eq!(spread.max, taken.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                prop_assert!((at..end).all(|other| latitude[other] == latitude[at]));
+                at = end;
+            }
+            prop_assert_eq!(at, values.len());
+        }
+    }
 }

@@ -1,0 +1,180 @@
+"""Other readers of windows, each taken if it is installed: `formats.py` says which are missing.
+
+They need no extra: zarrs, tensorstore, async-tiff, roman_datamodels, hidefix, kerchunk and
+virtualizarr are installed for a comparison by `pip install`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ways = dict[str, Callable[[], Any]]
+Places = list[tuple[int, int]]
+
+
+def is_installed(*packages: str) -> bool:
+    """Return whether all packages are there; print which are not."""
+    missing = [package for package in packages if find_spec(package) is None]
+    for package in missing:
+        print(f"{package}: left out: it is not installed", file=sys.stderr)
+    return not missing
+
+
+def read_each(array: Any, places: Places, window: int) -> None:
+    """Read windows of an array that is sliced."""
+    for y, x in places:
+        array[y : y + window, x : x + window]
+
+
+def read_opened(open_array: Callable[[], Any], places: Places, window: int) -> None:
+    """Read windows of an array that is opened for each."""
+    for y, x in places:
+        open_array()[y : y + window, x : x + window]
+
+
+def zarr_ways(path: str, places: Places, window: int) -> Ways:
+    """zarr-python, the same with the codecs of zarrs, and tensorstore; its cache is off.
+
+    Args:
+        path: folder, or URL of one.
+        places: first row and column of each window.
+        window: rows and columns of each.
+    """
+    import zarr
+
+    def with_codecs(pipeline: str, read: Callable[[], Any]) -> None:
+        with zarr.config.set({"codec_pipeline.path": pipeline}):
+            read()
+
+    ways: Ways = {}
+    pipelines = {"zarr": zarr.config.get("codec_pipeline.path")}
+    if is_installed("zarrs"):
+        import_module("zarrs")
+        pipelines["zarrs"] = "zarrs.ZarrsCodecPipeline"
+    for name, pipeline in pipelines.items():
+        with zarr.config.set({"codec_pipeline.path": pipeline}):
+            array = zarr.open_array(path, mode="r")
+        opened = partial(read_opened, partial(zarr.open_array, path, mode="r"), places, window)
+        ways[f"{name}, opened for each"] = partial(with_codecs, pipeline, opened)
+        kept = partial(read_each, array, places, window)
+        ways[f"{name}, kept open"] = partial(with_codecs, pipeline, kept)
+    if is_installed("tensorstore"):
+        ways |= _tensorstore_ways(path, places, window)
+    return ways
+
+
+def _tensorstore_ways(path: str, places: Places, window: int) -> Ways:
+    tensorstore = import_module("tensorstore")
+    place = path if "://" in path else Path(path).as_uri()
+
+    def opened() -> Any:
+        spec = {"driver": "zarr3", "kvstore": f"{place}/"}
+        return tensorstore.open(spec, read=True).result()
+
+    def read(open_array: Callable[[], Any]) -> None:
+        for y, x in places:
+            open_array()[y : y + window, x : x + window].read().result()
+
+    array = opened()
+    return {
+        "tensorstore, opened for each": partial(read, opened),
+        "tensorstore, kept open": partial(read, lambda: array),
+    }
+
+
+def tiff_ways(path: str, tile: int, places: Places, window: int) -> Ways:
+    """async-tiff, kept open and opened for each: the tiles of a window, decoded, side by side."""
+    if not is_installed("async_tiff"):
+        return {}
+    async_tiff, local = import_module("async_tiff"), import_module("async_tiff.store")
+    folder, name = Path(path).parent, Path(path).name
+    store = local.LocalStore(str(folder))
+
+    async def windows(file: Any) -> None:
+        for y, x in places:
+            tiff = file or await async_tiff.TIFF.open(name, store=store)
+            rows = range(y // tile, (y + window - 1) // tile + 1)
+            columns = range(x // tile, (x + window - 1) // tile + 1)
+            wanted = [(column, row) for row in rows for column in columns]
+            tiles = await tiff.fetch_tiles(wanted, 0)
+            await asyncio.gather(*(each.decode() for each in tiles))
+
+    async def kept() -> None:
+        await windows(await async_tiff.TIFF.open(name, store=store))
+
+    return {
+        "async-tiff, opened for each": lambda: asyncio.run(windows(None)),
+        "async-tiff, kept open": lambda: asyncio.run(kept()),
+    }
+
+
+def roman_ways(path: str, data: NDArray[Any], places: Places, window: int) -> Ways:
+    """roman_datamodels, opened for each; the file, an image of Roman, is made first."""
+    if not is_installed("roman_datamodels"):
+        return {}
+    import asdf
+
+    models = import_module("roman_datamodels.datamodels")
+    image = models.ImageModel.create_fake_data(shape=data.shape)
+    image.data = data.astype(np.float32)
+    image.save(f"{path}-packed.asdf")
+    with asdf.open(f"{path}-packed.asdf") as file:
+        file.write_to(path, all_array_compression=None)
+
+    def opened() -> None:
+        for y, x in places:
+            with models.open(path) as file:
+                np.array(file.data[y : y + window, x : x + window])
+
+    return {"roman_datamodels, opened for each": opened}
+
+
+def hdf5_ways(path: str, array: str, places: Places, window: int) -> Ways:
+    """Hidefix with its index known; it has no cache of chunks."""
+    if not is_installed("hidefix"):
+        return {}
+    data = import_module("hidefix").Index(path).dataset(array)
+    return {"hidefix, index known": partial(read_each, data, places, window)}
+
+
+def hdf5_ways_of_server(url: str, array: str, places: Places, window: int) -> Ways:
+    """Kerchunk and VirtualiZarr, whose references are made before."""
+    import fsspec
+    import zarr
+
+    ways: Ways = {}
+    if is_installed("kerchunk"):
+        kerchunk_hdf = import_module("kerchunk.hdf")
+        with fsspec.open(url) as stream:
+            references = kerchunk_hdf.SingleHdf5ToZarr(stream, url).translate()
+        files = fsspec.filesystem(
+            "reference",
+            fo=references,
+            remote_protocol="http",
+            remote_options={"asynchronous": True},
+            asynchronous=True,
+        )
+        store = zarr.storage.FsspecStore(files, read_only=True)
+        data = zarr.open_group(store, mode="r", zarr_format=2)[array]
+        ways["kerchunk, references known"] = partial(read_each, data, places, window)
+    if is_installed("virtualizarr", "obstore", "obspec_utils"):
+        root, name = url.rsplit("/", 1)
+        http = import_module("obstore.store").HTTPStore(root, client_options={"allow_http": True})
+        registry = import_module("obspec_utils.registry").ObjectStoreRegistry({root: http})
+        parser = import_module("virtualizarr.parsers").HDFParser()
+        group = zarr.open_group(parser(f"{root}/{name}", registry), mode="r")
+        read = partial(read_each, group[array], places, window)
+        ways["virtualizarr, manifest known"] = read
+    return ways
