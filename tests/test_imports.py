@@ -36,6 +36,7 @@ PACKAGES = (
     "datasets",
     "jobs",
     "workers",
+    "runs",
     "experiments",
     "portal",
     "client",

@@ -60,7 +60,7 @@ OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 """Commands that share the module `objects`."""
 COMMANDS = {
     **dict.fromkeys(("cut", "reduce", "info", "predict", "sample", "demo"), CUTTING),
-    **dict.fromkeys(("store", "stripe", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("store", "stripe", "dataset", "run", "cache", "find"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "pool"), PORTAL),
     **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),
