@@ -43,6 +43,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.JobError, 2),
     (errors.NoSuchJobError, 2),
     (errors.NoSuchResultError, 2),
+    (errors.NoSuchRunError, 2),
     (errors.LimitError, 2),
     (errors.NoSuchHduError, 2),
     (errors.NoSuchArrayError, 2),
