@@ -14,7 +14,7 @@ from swathe.costs.cost_model import NO_LIMIT, Costs
 from swathe.runs.placement import Placement, StoreRoom, place
 from swathe.runs.run_prediction import WriteRate, predict_run
 from swathe.runs.run_settings import ArraySettings, RunSettings
-from swathe.runs.shards import CHUNK_BYTES, SHARD_BYTES, chunk_shape, shard_shape
+from swathe.runs.shards import CHUNK_BYTES, SHARD_BYTES
 
 DISK, LAN, TAPE = (
     StoreRoom("disk", "local", 10_000),
@@ -119,7 +119,7 @@ SHAPES = st.lists(st.integers(1, 3000), min_size=1, max_size=4).map(tuple)
 @given(SHAPES, st.sampled_from(["u1", "f4", "c16"]))
 def test_shards_are_whole_chunks_of_bounded_size(shape: tuple[int, ...], dtype: str) -> None:
     array = ArraySettings(shape, dtype)
-    chunk, shard = chunk_shape(array), shard_shape(array)
+    chunk, shard = array.sharding.chunk_shape, array.sharding.shard_shape
     itemsize = np.dtype(dtype).itemsize
     assert 0 < np.prod(chunk, dtype=object) * itemsize <= CHUNK_BYTES
     assert np.prod(shard, dtype=object) * itemsize <= SHARD_BYTES

@@ -15,7 +15,7 @@ from swathe.core.errors import NoSuchRunError, OptionError
 from swathe.core.host import this_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from sqlalchemy import Delete
 
 ATTEMPTS = 20
 """Runs of one name that begin at the same time get a number one after the other."""
@@ -120,20 +120,10 @@ class RunRecords(Database):
                 for row in session.scalars(query)
             ]
 
-    def put_dump(self, array_id: int, dump: DumpRecord, replaces: Iterable[int] = ()) -> None:
-        """Record that an array at one iteration is durable.
-
-        Args:
-            array_id: the array.
-            dump: where it lies.
-            replaces: iterations of dumps that it has taken the place of.
-        """
-        gone = [*replaces, dump.iteration]
+    def put_dump(self, array_id: int, dump: DumpRecord) -> None:
+        """Record that an array at one iteration is durable, and where it lies."""
         with self._writing() as session:
-            table = RunDumpRow
-            session.execute(
-                delete(table).where(table.array_id == array_id, table.iteration.in_(gone))
-            )
+            session.execute(_delete_dump(array_id, dump.iteration))
             session.add(
                 RunDumpRow(
                     array_id=array_id,
@@ -146,6 +136,11 @@ class RunRecords(Database):
                 )
             )
 
+    def remove_dump(self, array_id: int, iteration: int) -> None:
+        """Forget where an array at one iteration lies."""
+        with self._writing() as session:
+            session.execute(_delete_dump(array_id, iteration))
+
     def dumps(self, array_id: int) -> list[DumpRecord]:
         """Return where the iterations of an array lie, in their order."""
         table = RunDumpRow
@@ -155,6 +150,11 @@ class RunRecords(Database):
                 DumpRecord(row.iteration, row.slot, row.store, row.bytes, row.seconds, row.at)
                 for row in session.scalars(query)
             ]
+
+
+def _delete_dump(array_id: int, iteration: int) -> Delete:
+    table = RunDumpRow
+    return delete(table).where(table.array_id == array_id, table.iteration == iteration)
 
 
 def _record(row: RunRow) -> RunRecord:

@@ -10,7 +10,6 @@ from typing import Any
 from swathe.costs.cost_model import Costs
 from swathe.runs.placement import Placement
 from swathe.runs.run_settings import ArraySettings, RunSettings
-from swathe.runs.shards import shard_shape
 
 UNMEASURED = 10.0
 """By what factor the time of a store may be less or more, if nothing was measured."""
@@ -150,10 +149,7 @@ def predict_run(
     """
     rows = []
     for name, array in run.arrays.items():
-        shards = math.prod(
-            -(-length // width)
-            for length, width in zip(array.shape, shard_shape(array), strict=True)
-        )
+        shards = array.sharding.count
         seconds, low_s, high_s = 0.0, 0.0, 0.0
         sizes: dict[str, int] = {}
         for placement in placements[name]:

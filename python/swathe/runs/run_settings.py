@@ -13,6 +13,7 @@ from swathe.core.errors import SettingsError, SwatheError
 from swathe.core.toml_settings import read_toml, refuse_unknown, section, value_error
 from swathe.core.value_errors import short_text
 from swathe.runs.pattern import MOST_RANKS, Pattern
+from swathe.runs.shards import Sharding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +105,13 @@ class ArraySettings:
         import numpy as np
 
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def sharding(self) -> Sharding:
+        """Return how one dump is cut into shards."""
+        import numpy as np
+
+        return Sharding(self.shape, np.dtype(self.dtype))
 
     @property
     def is_disabled(self) -> bool:
