@@ -81,7 +81,9 @@ def test_an_array_that_no_store_holds_goes_to_several() -> None:
     assert parts == (Placement("vault", 0, 70),)  # the first that holds all
     parts = place(run_of(59, a={"location": ["disk", "lab"]}), [DISK, LAN])["a"]
     assert parts == (Placement("disk", 0, 10), Placement("lab", 10, 50))
-    with pytest.raises(LimitError, match=r"arrays.a: expected room for 59.57 KiB, found disk 9.766 KiB"):
+    with pytest.raises(
+        LimitError, match=r"arrays.a: expected room for 59.57 KiB, found disk 9.766 KiB"
+    ):
         place(run_of(60, a={"location": ["disk", "lab"]}), [DISK, LAN])
 
 

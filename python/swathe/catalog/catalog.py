@@ -34,8 +34,7 @@ class Catalog(
     WorkerReplicaRecords,
     RunRecords,
 ):
-    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs, workers and
-    runs.
+    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs, workers and runs.
 
     Safe to share between threads, not between processes: each opens its own. Every method raises
     `CatalogError` if the database cannot be used: locked, read-only, full or unreachable.

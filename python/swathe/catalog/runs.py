@@ -35,7 +35,9 @@ class RunRecords(Database):
         for attempt in range(ATTEMPTS):
             try:
                 with self._writing() as session:
-                    last = session.scalar(select(func.max(RunRow.number)).where(RunRow.name == name))
+                    last = session.scalar(
+                        select(func.max(RunRow.number)).where(RunRow.name == name)
+                    )
                     row = RunRow(
                         name=name,
                         number=(last or 0) + 1,
@@ -78,7 +80,9 @@ class RunRecords(Database):
         query = select(RunRow).where(RunRow.name == name).order_by(RunRow.number.desc()).limit(1)
         if at:
             if not number.isascii() or not number.isdigit() or len(number) > 18:
-                raise NoSuchRunError(f"expected NAME or NAME@NUMBER of a run, found {label[:120]!r}")
+                raise NoSuchRunError(
+                    f"expected NAME or NAME@NUMBER of a run, found {label[:120]!r}"
+                )
             query = query.where(RunRow.number == int(number))
         with self._reading() as session:
             row = session.scalar(query)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, field, replace
@@ -12,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
-from swathe import _swathe
 from swathe._swathe import HIDDEN
-from swathe.catalog import Replica, this_host
+from swathe.catalog import Replica
 from swathe.core.errors import DatasetError, OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import EXISTS, check_output, identities
 from swathe.costs.store_costs import reading_costs, writing_profile

@@ -59,8 +59,9 @@ def agreement(ranks: Ranks, step: object = None) -> Iterator[Agreement]:
     for rank, (other_step, _, other_text) in enumerate(outcomes):
         if other_text is not None:
             kind, reason = other_text
-            known = getattr(errors, kind, SwatheError)
-            raise known(f"rank {rank}: {reason}" if known is not SwatheError else f"rank {rank}: {kind}: {reason}")
+            if hasattr(errors, kind):
+                raise getattr(errors, kind)(f"rank {rank}: {reason}")
+            raise SwatheError(f"rank {rank}: {kind}: {reason}")
         if other_step != step:
             raise OptionError(
                 f"expected all ranks to write the same: rank {ranks.rank} writes {step}, rank "
@@ -131,7 +132,7 @@ def collect_shards(
 def _shared(pieces: list[tuple[Box, Box]], box: Box) -> Iterator[tuple[Box, Box]]:
     """Yield the pieces of a rank that overlap a box."""
     for whole, own in pieces:
-        if all(max(a.start, b.start) < min(a.stop, b.stop) for a, b in zip(whole, box, strict=True)):
+        if all(each.start < each.stop for each in _overlap(whole, box)):
             yield whole, own
 
 
@@ -142,9 +143,7 @@ def _overlap(one: Box, other: Box) -> Box:
 
 
 def _relative(part: Box, box: Box) -> Box:
-    return tuple(
-        slice(a.start - b.start, a.stop - b.start) for a, b in zip(part, box, strict=True)
-    )
+    return tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(part, box, strict=True))
 
 
 def _inside(own: Box, whole: Box, box: Box) -> Box:

@@ -11,7 +11,9 @@ from itertools import product
 
 from swathe.core.errors import OptionError
 
-EXPECTATION = "a letter for each axis, such as 'BBB' or 'B**', or names, such as 'BLOCK,*,CYCLIC(4)'"
+EXPECTATION = (
+    "a letter for each axis, such as 'BBB' or 'B**', or names, such as 'BLOCK,*,CYCLIC(4)'"
+)
 NAME = re.compile(r"BLOCK|\*|CYCLIC(?:\((\d{1,9})\))?")
 LETTERS = {"B": "BLOCK", "*": "*", "C": "CYCLIC"}
 MOST_RANKS = 1 << 20
@@ -126,9 +128,7 @@ class Division:
 
     def block_shape(self, rank: int) -> tuple[int, ...]:
         """Return the shape of what a rank has; its ranges lie without gaps along each axis."""
-        return tuple(
-            sum(span.stop - span.start for span in spans) for spans in self.spans(rank)
-        )
+        return tuple(sum(span.stop - span.start for span in spans) for spans in self.spans(rank))
 
     def pieces(self, rank: int) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """Yield the boxes of a rank: in the array, and in the rank's own block."""

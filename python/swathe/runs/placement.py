@@ -65,7 +65,7 @@ def place(
     """
     by_name = {store.name: store for store in stores}
     rooms = {store.name: store.room_bytes for store in stores}
-    placements = {}
+    placements: dict[str, tuple[Placement, ...]] = {}
     for name, array in run.arrays.items():
         dumps = array.dumps(run.iterations)
         if not dumps:
@@ -149,7 +149,9 @@ def _fill(
     first, before = 0, dict(rooms)
     for store in candidates:
         room_bytes = rooms[store]
-        number = dumps - first if room_bytes is None else min(dumps - first, room_bytes // dump_bytes)
+        number = (
+            dumps - first if room_bytes is None else min(dumps - first, room_bytes // dump_bytes)
+        )
         if number > 0:
             yield Placement(store, first, number)
             _take(rooms, store, number * dump_bytes)

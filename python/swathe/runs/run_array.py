@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,7 +148,8 @@ class RunArray:
             return Dump(iteration, number, placement.store, time.perf_counter())
         # The dump before stays until this one is durable.
         self.sync()
-        slot = min(range(SLOTS), key=lambda at: -1 if self._slots[at] is None else self._slots[at])
+        ages = [-1 if each is None else each for each in self._slots]
+        slot = ages.index(min(ages))
         replaced, self._slots[slot] = self._slots[slot], None
         if replaced is not None:
             with agreement(self._storage.ranks):
@@ -160,10 +161,6 @@ class RunArray:
         """Yield the shards that this rank writes: names and contents."""
         folder = group_folder(self._storage.record, dump.store)
         sharding: Any = self.settings.sharding
-        for place, elements in collect_shards(
-            self.division, sharding, self._storage.ranks, block
-        ):
+        for place, elements in collect_shards(self.division, sharding, self._storage.ranks, block):
             name = f"{folder}/{shard_name(self.name, dump.slot, place)}"
             yield name, sharding.encode(elements)
-
-

@@ -63,8 +63,8 @@ class ArraySettings:
         every: Iterations from one dump to the next; the first dump is at iteration 0.
         pattern: How the axes are divided over ranks, as `BBB` or `BLOCK,*,CYCLIC(4)`; by default
             the first by blocks.
-        location: A store, a hint (`localdisk`, `remotedisk`, `remotetape`, `default`, `disable`), or
-            a list: the first that has room and answers.
+        location: A store, a hint (`localdisk`, `remotedisk`, `remotetape`, `default`, `disable`),
+            or a list: the first that has room.
         mode: `create`, `overwrite` (only the last dump is kept) or `append`.
         purpose: What it is for: `analyse`, `visualise`, `checkpoint` or `archive`.
         within_s: Time for writing all its dumps, seconds.
@@ -98,6 +98,17 @@ class ArraySettings:
                 f"shape: expected at most {MOST_BYTES} bytes at one iteration, found "
                 f"{self.dump_bytes}"
             )
+
+    @classmethod
+    def of_record(cls, values: Mapping[str, Any]) -> ArraySettings:
+        """Return the settings that the catalogue has of an array.
+
+        Raises:
+            SettingsError: If they are invalid.
+        """
+        return section(
+            "array", cls, {key: each for key, each in values.items() if each is not None}
+        )
 
     @property
     def dump_bytes(self) -> int:

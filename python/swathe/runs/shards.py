@@ -97,11 +97,12 @@ class Sharding:
             padded = np.zeros(padded_shape, self.dtype)
             padded[tuple(map(slice, elements.shape))] = elements
         ndim = len(self.shape)
-        split = padded.reshape([n for pair in zip(chunks, self.chunk_shape, strict=True) for n in pair])
+        pairs = zip(chunks, self.chunk_shape, strict=True)
+        split = padded.reshape([length for pair in pairs for length in pair])
         in_order = split.transpose([*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)])
         # A copy: the caller may change its elements.
         content = np.array(in_order, self.dtype.newbyteorder("<"), order="C")
-        return [memoryview(content).cast("B"), self._index(chunks)]
+        return [content.data.cast("B"), self._index(chunks)]
 
     def _index(self, chunks: Sequence[int]) -> bytes:
         """Return the index of a shard that has the first chunks along each axis."""

@@ -17,7 +17,7 @@ from swathe._swathe import __version__
 from swathe.runs.run_settings import ArraySettings
 
 SLOTS = 2
-"""Places of an array of which only the last dump is kept: the one before stays until it is whole."""
+"""Places of an array of which only the last dump is kept; the one before stays till it is whole."""
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
@@ -111,9 +111,7 @@ def _array(
     }
 
 
-def _common(
-    shape: Sequence[int], data_type: str, dims: Sequence[str], fill: Any
-) -> dict[str, Any]:
+def _common(shape: Sequence[int], data_type: str, dims: Sequence[str], fill: Any) -> dict[str, Any]:
     return {
         "zarr_format": 3,
         "node_type": "array",

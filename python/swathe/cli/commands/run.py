@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from swathe.cli.options import Json
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import seconds_text, size_text
+from swathe.core.format import count_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
+    from swathe.catalog.records.runs import RunRecord
     from swathe.runs.run_prediction import RunPrediction
 
 app = typer.Typer(help="Write the arrays of an application to several stores.")
@@ -92,3 +95,102 @@ def _record(prediction: RunPrediction) -> dict[str, object]:
         "bytes_by_store": prediction.bytes_by_store,
         "unmeasured": list(prediction.unmeasured),
     }
+
+
+@app.command(name="list")
+def list_runs(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Application; by default all.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List runs, the newest first."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        records = catalog.runs(name)
+    if as_json:
+        print_json([_run_record(record) for record in records])
+        return
+    print_table(
+        ("run", "state", "begun", "iterations", "ranks", "host"),
+        (
+            [
+                *(each.label, each.state, moment_text(each.began_at)),
+                *(str(each.iterations), str(each.ranks), each.host),
+            ]
+            for each in records
+        ),
+    )
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="NAME@NUMBER, or NAME for the newest.")],
+    as_json: Json = False,
+) -> None:
+    """Show the arrays of a run, and where their iterations lie."""
+    from swathe.runs import open_run
+
+    stored = open_run(run)
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "shape": list(array.settings.shape),
+            "dtype": array.settings.dtype,
+            "every": array.settings.every,
+            "mode": array.settings.mode,
+            "dumps": len(array),
+            "bytes": sum(dump.bytes for dump in array.dumps.values()),
+            "seconds": sum(dump.seconds for dump in array.dumps.values()),
+            "stores": dict(Counter(dump.store for dump in array.dumps.values())),
+        }
+        for name, array in stored.items()
+    ]
+    if as_json:
+        print_json({**_run_record(stored.record), "arrays": rows})
+        return
+    record = stored.record
+    print_text(f"{record.label}: {record.state}, begun {moment_text(record.began_at)}")
+    print_table(
+        ("array", "shape", "type", "every", "mode", "dumps", "size", "written in", "stores"),
+        (
+            [
+                *(str(row["name"]), _cell(row["shape"]), str(row["dtype"]), str(row["every"])),
+                *(str(row["mode"]), str(row["dumps"]), size_text(row["bytes"])),
+                *(seconds_text(row["seconds"]), _cell(_counts(row["stores"]))),
+            ]
+            for row in rows
+        ),
+    )
+
+
+@app.command()
+def remove(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="NAME@NUMBER, or NAME for the newest.")],
+    as_json: Json = False,
+) -> None:
+    """Remove a run: its objects in all stores, then its record."""
+    from swathe.runs import remove as remove_run
+
+    removed = remove_run(run)
+    if as_json:
+        print_json(removed)
+        return
+    print_text(f"removed {removed['run']}: {count_text(removed['objects'], 'object')}")
+
+
+def _run_record(record: RunRecord) -> dict[str, object]:
+    return {
+        "run": record.label,
+        "state": record.state,
+        "began_at": record.began_at.isoformat(),
+        "ended_at": None if record.ended_at is None else record.ended_at.isoformat(),
+        "iterations": record.iterations,
+        "ranks": record.ranks,
+        "host": record.host,
+    }
+
+
+def _counts(stores: Mapping[str, int]) -> list[str]:
+    return [f"{name} {number}" for name, number in stores.items()]
