@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from swathe.catalog import Catalog
+    from swathe.catalog.records.runs import RunRecord
     from swathe.runs.run_prediction import RunPrediction
     from swathe.runs.run_settings import RunSettings
     from swathe.runs.run_writer import Run
     from swathe.runs.stored_run import StoredRun
 
-__all__ = ["open_run", "predict", "remove", "run"]
+__all__ = ["list", "open_run", "predict", "remove", "run"]
 
 
 def run(
@@ -96,6 +97,18 @@ def open_run(label: str, *, catalog: Catalog | None = None) -> StoredRun:
     check_text("label", label)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
         return StoredRun.open(label, open_catalog)
+
+
+def list(name: str | None = None, *, catalog: Catalog | None = None) -> Sequence[RunRecord]:
+    """Return the runs of an application, or all, the newest first.
+
+    Raises:
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
+        return open_catalog.runs(name)
 
 
 def remove(label: str, *, catalog: Catalog | None = None) -> dict[str, Any]:

@@ -97,13 +97,17 @@ def collect_shards(
     own = list(division.pieces(ranks.rank))
     outgoing: list[list[NDArray[Any]]] = [[] for _ in range(ranks.size)]
     for number, (_, box) in enumerate(shards):
-        for whole, within in _shared(own, box):
+        for whole, within in _pieces_in(own, box):
             part = block[_inside(within, whole, box)]
             outgoing[owner_of(number, ranks.size)].append(np.ascontiguousarray(part).reshape(-1))
     mine = [each for at, each in enumerate(shards) if owner_of(at, ranks.size) == ranks.rank]
     pieces = [list(division.pieces(rank)) for rank in range(ranks.size)]
     boxes = [
-        [(number, whole) for number, (_, box) in enumerate(mine) for whole, _ in _shared(of, box)]
+        [
+            (number, whole)
+            for number, (_, box) in enumerate(mine)
+            for whole, _ in _pieces_in(of, box)
+        ]
         for of in pieces
     ]
     empty = np.empty(0, block.dtype)
@@ -121,15 +125,14 @@ def collect_shards(
     at = 0
     for number, whole in (each for some in boxes for each in some):
         box = mine[number][1]
-        shared = _overlap(whole, box)
-        target = elements[number][_relative(shared, box)]
+        target = elements[number][_relative(_overlap(whole, box), box)]
         target[...] = incoming[at : at + target.size].reshape(target.shape)
         at += target.size
     for (place, _), each in zip(mine, elements, strict=True):
         yield place, each
 
 
-def _shared(pieces: list[tuple[Box, Box]], box: Box) -> Iterator[tuple[Box, Box]]:
+def _pieces_in(pieces: list[tuple[Box, Box]], box: Box) -> Iterator[tuple[Box, Box]]:
     """Yield the pieces of a rank that overlap a box."""
     for whole, own in pieces:
         if all(each.start < each.stop for each in _overlap(whole, box)):
@@ -148,10 +151,8 @@ def _relative(part: Box, box: Box) -> Box:
 
 def _inside(own: Box, whole: Box, box: Box) -> Box:
     """Return where the part of a piece that is in a box lies in the rank's block."""
-    shared = _relative(_overlap(whole, box), whole)
-    return tuple(
-        slice(a.start + b.start, a.start + b.stop) for a, b in zip(own, shared, strict=True)
-    )
+    part = _relative(_overlap(whole, box), whole)
+    return tuple(slice(a.start + b.start, a.start + b.stop) for a, b in zip(own, part, strict=True))
 
 
 def _count(box: Box) -> int:

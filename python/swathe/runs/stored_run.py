@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swathe.catalog.records.runs import DumpRecord, RunArrayRecord, RunRecord
     from swathe.files.array import Array
 
-MOST_LISTED = 12
+MOST_NAMES = 12
 """Names or iterations in a message, at most."""
 
 
@@ -59,7 +59,7 @@ class StoredRun(Mapping[str, "StoredArray"]):
         """
         if name not in self._arrays:
             raise NoSuchRunError(
-                f"{self.record.label}: expected an array ({_listed(self._arrays)}), found "
+                f"{self.record.label}: expected an array ({_names_text(self._arrays)}), found "
                 f"{name!r:.80}"
             )
         return self._arrays[name]
@@ -96,7 +96,7 @@ class StoredArray(Mapping[int, "StoredDump"]):
         if iteration not in self.dumps:
             raise NoSuchRunError(
                 f"{self._run.label}, {self.name}: expected an iteration that was written "
-                f"({_listed(self.dumps)}), found {iteration!r:.40}"
+                f"({_names_text(self.dumps)}), found {iteration!r:.40}"
             )
         dump = self.dumps[iteration]
         return StoredDump(group_folder(self._run, dump.store), self.name, dump.slot, self.settings)
@@ -177,6 +177,6 @@ def remove_objects_of(record: RunRecord, catalog: Catalog) -> int:
     return count
 
 
-def _listed(names: Mapping[Any, object]) -> str:
-    shown = ", ".join(str(name) for name, _ in zip(names, range(MOST_LISTED), strict=False))
-    return f"{shown}, ..." if len(names) > MOST_LISTED else shown or "there is none"
+def _names_text(names: Mapping[Any, object]) -> str:
+    text = ", ".join(str(name) for name, _ in zip(names, range(MOST_NAMES), strict=False))
+    return f"{text}, ..." if len(names) > MOST_NAMES else text or "there is none"

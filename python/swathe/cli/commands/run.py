@@ -105,10 +105,9 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """List runs, the newest first."""
-    from swathe.catalog import Catalog
+    from swathe import runs
 
-    with Catalog.open() as catalog:
-        records = catalog.runs(name)
+    records = runs.list(name)
     if as_json:
         print_json([_run_record(record) for record in records])
         return
@@ -132,7 +131,7 @@ def show(
     """Show the arrays of a run, and where their iterations lie."""
     from swathe.runs import open_run
 
-    stored = open_run(run)
+    found = open_run(run)
     rows: list[dict[str, Any]] = [
         {
             "name": name,
@@ -145,12 +144,12 @@ def show(
             "seconds": sum(dump.seconds for dump in array.dumps.values()),
             "stores": dict(Counter(dump.store for dump in array.dumps.values())),
         }
-        for name, array in stored.items()
+        for name, array in found.items()
     ]
     if as_json:
-        print_json({**_run_record(stored.record), "arrays": rows})
+        print_json({**_run_record(found.record), "arrays": rows})
         return
-    record = stored.record
+    record = found.record
     print_text(f"{record.label}: {record.state}, begun {moment_text(record.began_at)}")
     print_table(
         ("array", "shape", "type", "every", "mode", "dumps", "size", "written in", "stores"),
@@ -173,11 +172,11 @@ def remove(
     """Remove a run: its objects in all stores, then its record."""
     from swathe.runs import remove as remove_run
 
-    removed = remove_run(run)
+    outcome = remove_run(run)
     if as_json:
-        print_json(removed)
+        print_json(outcome)
         return
-    print_text(f"removed {removed['run']}: {count_text(removed['objects'], 'object')}")
+    print_text(f"removed {outcome['run']}: {count_text(outcome['objects'], 'object')}")
 
 
 def _run_record(record: RunRecord) -> dict[str, object]:
