@@ -47,13 +47,13 @@ def agreement(ranks: Ranks, step: object = None) -> Iterator[Agreement]:
         SwatheError: The error of the first rank that has one, which is named.
         OptionError: If ranks do different things.
     """
-    agreed, error = Agreement(), None
+    answer, error = Agreement(), None
     try:
-        yield agreed
-    except Exception as raised:
-        error = raised
+        yield answer
+    except Exception as problem:
+        error = problem
     text = None if error is None else (type(error).__name__, str(error))
-    outcomes = ranks.gather((step, agreed.value, text))
+    outcomes = ranks.gather((step, answer.value, text))
     if error is not None:
         raise error
     for rank, (other_step, _, other_text) in enumerate(outcomes):
@@ -67,7 +67,7 @@ def agreement(ranks: Ranks, step: object = None) -> Iterator[Agreement]:
                 f"expected all ranks to write the same: rank {ranks.rank} writes {step}, rank "
                 f"{rank} {other_step}"
             )
-    agreed.values = [value for _, value, _ in outcomes]
+    answer.values = [value for _, value, _ in outcomes]
 
 
 def owner_of(number: int, ranks: int) -> int:

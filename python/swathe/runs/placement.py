@@ -99,16 +99,18 @@ def _candidates(
             continue
         hint = place.lower()
         if hint == DEFAULT:
-            found = _default(stores, rooms, default)
+            choices = _default(stores, rooms, default)
         elif hint in HINTS:
-            found = _by_room([each for each in stores.values() if each.tier in HINTS[hint]], rooms)
+            choices = _by_room(
+                [each for each in stores.values() if each.tier in HINTS[hint]], rooms
+            )
         else:
             raise NoSuchStoreError(
                 f"arrays.{name}.location: expected a store that can be written to "
                 f"({', '.join(stores) or 'there is none'}) or a hint "
-                f"({', '.join([*HINTS, DEFAULT, DISABLE])}), found {place!r:.80}"
+                f"({', '.join([*HINTS, DEFAULT, DISABLE])}), choices {place!r:.80}"
             )
-        candidates |= dict.fromkeys(found)
+        candidates |= dict.fromkeys(choices)
     if not candidates:
         raise OptionError(
             f"arrays.{name}.location: no store for {', '.join(array.location)}; stores that can be "
@@ -163,8 +165,8 @@ def _fill(
 def _no_room(
     name: str, candidates: Sequence[str], rooms: Mapping[str, int | None], size: int
 ) -> LimitError:
-    found = ", ".join(f"{each} {size_text(rooms[each] or 0)}" for each in candidates)
-    return LimitError(f"arrays.{name}: expected room for {size_text(size)}, found {found}")
+    room = ", ".join(f"{each} {size_text(rooms[each] or 0)}" for each in candidates)
+    return LimitError(f"arrays.{name}: expected room for {size_text(size)}, found {room}")
 
 
 def _store_texts(stores: Mapping[str, StoreRoom]) -> str:

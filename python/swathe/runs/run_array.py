@@ -67,13 +67,13 @@ class RunArray:
             OutputError, AccessError, SourceError: If a dump before it could not be written.
         """
         ranks, settings = self._storage.ranks, self.settings
-        with agreement(ranks, f"{self.name} {iteration}") as agreed:
+        with agreement(ranks, f"{self.name} {iteration}") as answer:
             elements = self._check(iteration, block)
-            agreed.value = self._count_written()
+            answer.value = self._count_written()
         if settings.is_disabled or iteration % settings.every:
             return
         with agreement(ranks):
-            self._keep(min(agreed.values))
+            self._keep(min(answer.values))
         dump = self._next_dump(int(iteration))
         self._written.add(dump.iteration)
         # Before its objects are written: an error of one is raised by `sync`.

@@ -92,13 +92,13 @@ class RunStorage:
         self._open = ExitStack()
         self._writer = self._open.enter_context(ObjectWriter())
         self._catalog: Catalog | None = None
-        with agreement(ranks) as agreed:
+        with agreement(ranks) as answer:
             if ranks.rank == 0:
                 self._catalog = self._open.enter_context(Catalog.open())
-                agreed.value = self._catalog.begin_run(
+                answer.value = self._catalog.begin_run(
                     settings.name, settings.iterations, ranks.size
                 )
-        self.record: RunRecord = agreed.values[0]
+        self.record: RunRecord = answer.values[0]
 
     def add(self, name: str, array: ArraySettings) -> tuple[RunArrayRecord, Sequence[Placement]]:
         """Add an array, choose its stores, and write its metadata there.
@@ -109,10 +109,10 @@ class RunStorage:
             LimitError: If its stores have too little room.
             OutputError, AccessError, SourceError: If its metadata cannot be written.
         """
-        with agreement(self.ranks) as agreed:
+        with agreement(self.ranks) as answer:
             if self._catalog is not None:
-                agreed.value = self._place(self._catalog, name, array)
-        record, placements = agreed.values[0]
+                answer.value = self._place(self._catalog, name, array)
+        record, placements = answer.values[0]
         with agreement(self.ranks):
             for placement in placements:
                 if placement.store not in self._groups:

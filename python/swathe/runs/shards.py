@@ -92,13 +92,13 @@ class Sharding:
         """
         chunks = [-(-a // b) for a, b in zip(elements.shape, self.chunk_shape, strict=True)]
         padded_shape = [n * width for n, width in zip(chunks, self.chunk_shape, strict=True)]
-        padded = elements
+        whole_chunks = elements
         if list(elements.shape) != padded_shape:
-            padded = np.zeros(padded_shape, self.dtype)
-            padded[tuple(map(slice, elements.shape))] = elements
+            whole_chunks = np.zeros(padded_shape, self.dtype)
+            whole_chunks[tuple(map(slice, elements.shape))] = elements
         ndim = len(self.shape)
         pairs = zip(chunks, self.chunk_shape, strict=True)
-        split = padded.reshape([length for pair in pairs for length in pair])
+        split = whole_chunks.reshape([length for pair in pairs for length in pair])
         in_order = split.transpose([*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)])
         # A copy: the caller may change its elements.
         content = np.array(in_order, self.dtype.newbyteorder("<"), order="C")

@@ -131,7 +131,7 @@ def show(
     """Show the arrays of a run, and where their iterations lie."""
     from swathe.runs import open_run
 
-    found = open_run(run)
+    of_run = open_run(run)
     rows: list[dict[str, Any]] = [
         {
             "name": name,
@@ -144,12 +144,12 @@ def show(
             "seconds": sum(dump.seconds for dump in array.dumps.values()),
             "stores": dict(Counter(dump.store for dump in array.dumps.values())),
         }
-        for name, array in found.items()
+        for name, array in of_run.items()
     ]
     if as_json:
-        print_json({**_run_record(found.record), "arrays": rows})
+        print_json({**_run_record(of_run.record), "arrays": rows})
         return
-    record = found.record
+    record = of_run.record
     print_text(f"{record.label}: {record.state}, begun {moment_text(record.began_at)}")
     print_table(
         ("array", "shape", "type", "every", "mode", "dumps", "size", "written in", "stores"),
