@@ -17,7 +17,7 @@ EXPECTATION = (
 NAME = re.compile(r"BLOCK|\*|CYCLIC(?:\((\d{1,9})\))?")
 LETTERS = {"B": "BLOCK", "*": "*", "C": "CYCLIC"}
 MOST_RANKS = 1 << 20
-MOST_DIVIDED = 4
+MOST_DIVISIONS = 4
 """Axes of an array that are divided, at most: more have too many grids of ranks to compare."""
 
 
@@ -63,10 +63,10 @@ class Pattern:
                 f"pattern: expected {EXPECTATION}, for {ndim} axes, found {text!r:.60}"
             )
         known_axes = tuple(axis for axis in axes if axis is not None)
-        divided = sum(axis.kind != "whole" for axis in known_axes)
-        if divided > MOST_DIVIDED:
+        divisions = sum(axis.kind != "whole" for axis in known_axes)
+        if divisions > MOST_DIVISIONS:
             raise OptionError(
-                f"pattern: expected at most {MOST_DIVIDED} axes that are divided, found {divided}"
+                f"pattern: expected at most {MOST_DIVISIONS} axes that are divided, found {divisions}"
             )
         return cls(known_axes)
 

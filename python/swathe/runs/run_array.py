@@ -39,7 +39,7 @@ class RunArray:
         self.division: Division = pattern.division(settings.shape, storage.ranks.size)
         self._dumps: list[Dump] = []
         self._slots: list[int | None] = [None] * SLOTS
-        self._written: set[int] = set()
+        self._iterations: set[int] = set()
 
     @property
     def block_shape(self) -> tuple[int, ...]:
@@ -69,13 +69,13 @@ class RunArray:
         ranks, settings = self._storage.ranks, self.settings
         with agreement(ranks, f"{self.name} {iteration}") as answer:
             elements = self._check(iteration, block)
-            answer.value = self._count_written()
+            answer.value = self._count_durable()
         if settings.is_disabled or iteration % settings.every:
             return
         with agreement(ranks):
             self._keep(min(answer.values))
         dump = self._next_dump(int(iteration))
-        self._written.add(dump.iteration)
+        self._iterations.add(dump.iteration)
         # Before its objects are written: an error of one is raised by `sync`.
         self._dumps.append(dump)
         dump.written = self._storage.write(self._objects(dump, elements))
@@ -104,7 +104,7 @@ class RunArray:
             whole += 1
         self._keep(whole)
 
-    def _count_written(self) -> int:
+    def _count_durable(self) -> int:
         """Return how many dumps this rank has written, up to the first that it has not."""
         for number, dump in enumerate(self._dumps):
             if not dump.is_written:
@@ -128,7 +128,7 @@ class RunArray:
                 f"array {self.name}: expected an iteration from 0 to {last}, found "
                 f"{iteration!r:.40}"
             )
-        if iteration in self._written:
+        if iteration in self._iterations:
             raise OptionError(f"array {self.name}: iteration {iteration} was written before")
         expected = np.dtype(self.settings.dtype)
         if elements.shape != self.block_shape or elements.dtype != expected:

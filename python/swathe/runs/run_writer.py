@@ -88,12 +88,12 @@ class Run:
             OutputError, AccessError, SourceError: If its metadata cannot be written.
         """
         with agreement(self._ranks, f"array {name}"):
-            given: dict[str, Any] = {"every": every, "pattern": pattern, "mode": mode}
-            given |= {"shape": list(shape), "dtype": np.dtype(dtype).str, "dims": list(dims)}
-            given["location"] = location if isinstance(location, str) else list(location)
-            given |= {"purpose": purpose} if purpose is not None else {}
-            given |= {"within_s": within_s} if within_s is not None else {}
-            settings = self._merge(name, given)
+            values: dict[str, Any] = {"every": every, "pattern": pattern, "mode": mode}
+            values |= {"shape": list(shape), "dtype": np.dtype(dtype).str, "dims": list(dims)}
+            values["location"] = location if isinstance(location, str) else list(location)
+            values |= {"purpose": purpose} if purpose is not None else {}
+            values |= {"within_s": within_s} if within_s is not None else {}
+            settings = self._merge(name, values)
         array = self.arrays[name] = RunArray(self._storage, name, settings)
         return array
 
@@ -128,11 +128,11 @@ class Run:
         finally:
             self._storage.end("complete" if is_whole else "failed")
 
-    def _merge(self, name: str, given: Mapping[str, Any]) -> ArraySettings:
+    def _merge(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
         """Return the settings of an array: those of the file take the place of those given."""
         if name in self.arrays:
             raise OptionError(f"array {name}: the run has one of this name already")
-        run = RunSettings.from_mapping({"name": "run", "iterations": 0, "arrays": {name: given}})
+        run = RunSettings.from_mapping({"name": "run", "iterations": 0, "arrays": {name: values}})
         settings = run.arrays[name]
         ours = self._settings.arrays.get(name)
         if ours is None:
