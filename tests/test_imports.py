@@ -36,6 +36,7 @@ PACKAGES = (
     "datasets",
     "jobs",
     "workers",
+    "runs",
     "experiments",
     "portal",
     "client",
@@ -270,7 +271,7 @@ def test_the_command_cut_loads_no_other_command(suffix: str, tmp_path: Path) -> 
 def test_dir_shows_the_public_names_only() -> None:
     assert dir(swathe) == sorted(swathe.__all__)
     assert {"cut", "cut_many", "errors", "open", "trace"} <= set(dir(swathe))
-    assert not (set(PACKAGES) - {"datasets", "stores", "trace"}) & set(dir(swathe))
+    assert not (set(PACKAGES) - {"datasets", "runs", "stores", "trace"}) & set(dir(swathe))
     assert all(hasattr(swathe, name) for name in dir(swathe))
 
 

@@ -14,7 +14,7 @@ from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from swathe import datasets, stores, trace
+    from swathe import datasets, runs, stores, trace
     from swathe.client.job import RemoteJob
     from swathe.client.portal import RemotePortal, connect
     from swathe.core.sample_survey import sample
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from swathe.operations.reduction.granule import Granule
     from swathe.operations.reduction.grid_spec import GridSpec
     from swathe.operations.reduction.reduction import reduce
+    from swathe.runs import open_run, run
     from swathe.stores.filesystem import fs
     from swathe.workers.simulate.simulation_study import simulate_pool
 
@@ -60,10 +61,13 @@ __all__ = [
     "fs",
     "mirror",
     "open",
+    "open_run",
     "predict",
     "probe",
     "probe_buffer",
     "reduce",
+    "run",
+    "runs",
     "sample",
     "simulate_pool",
     "stores",
@@ -90,10 +94,13 @@ __getattr__ = lazy_names(
         "fs": "swathe.stores.filesystem",
         "mirror": "swathe.datasets.named_datasets",
         "open": "swathe.files.file",
+        "open_run": "swathe.runs",
         "predict": "swathe.costs.predict_list",
         "probe": "swathe.costs.recorded_probe",
         "probe_buffer": "swathe.costs.recorded_probe",
         "reduce": "swathe.operations.reduction.reduction",
+        "run": "swathe.runs",
+        "runs": "swathe.runs",
         "sample": "swathe.core.sample_survey",
         "simulate_pool": "swathe.workers.simulate.simulation_study",
         "stores": "swathe.stores",

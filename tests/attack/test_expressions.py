@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swathe
-from swathe.catalog.store_settings import _looks_secret
+from swathe.catalog.store_urls import looks_secret
 from swathe.core.box import SECTION, box_from_section
 from swathe.core.errors import DatasetError, RegionError
 from swathe.files.manifest_columns import BLANKS, LINE_ENDS, _before_comment
@@ -270,7 +270,7 @@ def test_patterns_are_those_of_before(text: str) -> None:
 @settings(max_examples=400)
 @given(some("AKIA", "ABCDEFGH12345678", "eyJ", ".", "-", "abcdefgh", "a", "ya29.", "/", "_"))
 def test_secrets_are_those_of_before(text: str) -> None:
-    assert _looks_secret(text) == bool(OLD_TOKEN.search(text))
+    assert looks_secret(text) == bool(OLD_TOKEN.search(text))
 
 
 @pytest.mark.parametrize(

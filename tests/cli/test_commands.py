@@ -133,6 +133,8 @@ PYTHON = {
     "dataset": ("swathe.datasets",),
     "dataset mirror": ("swathe.mirror",),
     "cache": ("swathe.cache",),
+    "run": ("swathe.runs",),
+    "run show": ("swathe.open_run",),
     "job submit": ("swathe.RemotePortal.submit",),
     "job list": ("swathe.RemotePortal.jobs",),
     "job remove": ("swathe.RemoteJob.delete",),
@@ -274,9 +276,9 @@ def test_bash_takes_the_script_of_completion(tmp_path: Path) -> None:
 def test_a_list_that_is_cut_prints_its_progress_as_lines_of_json(
     quiet: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from swathe.cutting import run
+    from swathe.cutting import cut_run
 
-    monkeypatch.setattr(run, "REPORT_S", 0.0)
+    monkeypatch.setattr(cut_run, "REPORT_S", 0.0)
     image = tmp_path / "a.fits"
     fits.PrimaryHDU(np.zeros((40, 50), np.int16)).writeto(image)
     table = tmp_path / "a.csv"

@@ -306,8 +306,8 @@ def test_an_archive_is_replaced_when_the_new_one_is_whole(
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr("swathe.cutting.run.CutRun._collect", dies)
-        patch.setattr("swathe.cutting.run.CutRun.close", dies)
+        patch.setattr("swathe.cutting.cut_run.CutRun._collect", dies)
+        patch.setattr("swathe.cutting.cut_run.CutRun.close", dies)
         with pytest.raises(Died):
             cut_many(boxes(("c", image)), path, overwrite=True)
     assert {file: file.read_bytes() for file in before} == before

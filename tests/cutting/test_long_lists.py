@@ -451,11 +451,11 @@ KILLED = """
 import os, sys
 
 import swathe
-from swathe.cutting import run
+from swathe.cutting import cut_run
 from swathe.files.manifest_columns import Manifest
 from swathe.files.targets import pieces
 
-pieces.PIECE_ROWS, run.CHECKPOINT_S, run.MOST_TOGETHER = 7, 0.0, 1
+pieces.PIECE_ROWS, cut_run.CHECKPOINT_S, cut_run.MOST_TOGETHER = 7, 0.0, 1
 table, output, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 rows, saves = Manifest.rows, 0
 

@@ -540,8 +540,8 @@ def test_a_file_that_is_no_manifest_is_left_alone(
 WORKER = """
 import json, sys
 import swathe
-from swathe.cutting import run
-run.CHECKPOINT_S = 0.05
+from swathe.cutting import cut_run
+cut_run.CHECKPOINT_S = 0.05
 targets, output, resume = json.loads(sys.argv[1])
 print("started", flush=True)
 swathe.cut_many(targets, output, threads=2, resume=resume, progress=False)
@@ -1173,7 +1173,7 @@ def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> 
 
 
 def test_progress_is_given_to_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swathe.cutting.run.REPORT_S", 0.0)
+    monkeypatch.setattr("swathe.cutting.cut_run.REPORT_S", 0.0)
     image = tmp_path / "a.fits"
     fits.PrimaryHDU(np.zeros((50, 50), np.int16)).writeto(image)
     columns = {"x0": [0] * 300, "y0": [0] * 300, "width": [5] * 300, "height": [5] * 300}

@@ -15,7 +15,7 @@ from astropy.io import fits
 
 import swathe
 from swathe import trace
-from swathe.cutting import run
+from swathe.cutting import cut_run
 from swathe.files.manifest import read_manifest
 from swathe.trace import CodedColumn
 from tests.support.fits_frames import Runner
@@ -166,7 +166,7 @@ def test_an_interrupt_leaves_what_was_read_from_both(
     mirrors: Mirrors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    monkeypatch.setattr(run, "REPORT_S", 0.02)
+    monkeypatch.setattr(cut_run, "REPORT_S", 0.02)
     watch = when_read(mirrors.one, 6, lambda: mirrors.one.set(shared_bytes_per_s=RATE // 30))
 
     def interrupt(progress: Any) -> None:

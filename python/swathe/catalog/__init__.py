@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from swathe.catalog.outcome_log import OutcomeLog
 from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.records.measurements import Outcome, ProbeRecord, ProfileRecord, SampleRecord
-from swathe.catalog.store_settings import SCHEMES, TIERS, Store, root_url
+from swathe.catalog.store_settings import TIERS, Store
+from swathe.catalog.store_urls import SCHEMES, root_url
 from swathe.core.host import this_host
 from swathe.core.lazy import lazy_names
 from swathe.core.paths import default_url

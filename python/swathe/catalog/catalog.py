@@ -11,6 +11,7 @@ from swathe.catalog.jobs.leases import Leases
 from swathe.catalog.outcomes import OutcomeRecords
 from swathe.catalog.profiles import MeasurementRecords
 from swathe.catalog.reservations import ReservationRecords
+from swathe.catalog.runs import RunRecords
 from swathe.catalog.stores import Stores
 from swathe.catalog.stripe_work import StripeWorkRecords
 from swathe.catalog.tokens import Tokens
@@ -31,8 +32,9 @@ class Catalog(
     Leases,
     ReservationRecords,
     WorkerReplicaRecords,
+    RunRecords,
 ):
-    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs and workers.
+    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs, workers and runs.
 
     Safe to share between threads, not between processes: each opens its own. Every method raises
     `CatalogError` if the database cannot be used: locked, read-only, full or unreachable.

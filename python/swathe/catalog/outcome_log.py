@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.catalog.line_log import FULL_BYTES, NO_RECORD, LineLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import Outcome
-from swathe.catalog.store_settings import root_url
+from swathe.catalog.store_urls import root_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from swathe.catalog.database import Database
 from swathe.catalog.read_log import ReadLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import ProbeRecord, ProfileRecord, SampleRecord
-from swathe.catalog.store_settings import root_url
+from swathe.catalog.store_urls import root_url
 from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
 
 MOST_SAMPLES = 20_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from swathe.catalog.line_log import NO_RECORD, LineLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import SampleRecord
-from swathe.catalog.store_settings import root_url
+from swathe.catalog.store_urls import root_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,19 +12,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, get_args
-from urllib.parse import quote, unquote, urlsplit
 
 from swathe._swathe import StoreKind, store_key
+from swathe.catalog.store_urls import (
+    LONGEST_TEXT,
+    NAME,
+    SCHEMES,
+    STRIPE_URL,
+    WHERE_CREDENTIALS_GO,
+    like_secret_key,
+    looks_secret,
+    names_secret,
+    remote_url,
+    root_url,
+)
 from swathe.core.errors import StoreSettingsError
 from swathe.core.format import KIB, MIB
 from swathe.core.value_errors import short_text
 
-STRIPE_URL = "striped:"
-"""The URL of a striped store as users write it; the catalogue has `striped://NAME`."""
 MOST_SERVERS = 32
 DEFAULT_PARITY, DEFAULT_BLOCK_BYTES = 1, MIB
 LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 4 * KIB, 64 * MIB
-SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 Tier: TypeAlias = Literal["local", "lan", "wan", "tape"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 OPTIONS = (
@@ -49,20 +57,7 @@ WEBDAV = {"http": "dav", "https": "davs"}
 HTTP2 = ("auto", "always", "never")
 """Values of the option http2: over TLS only, also without TLS, not at all."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
-LONGEST_TEXT = 2000
-WHERE_CREDENTIALS_GO = (
-    "the catalogue keeps no credentials; they go into the environment (AWS_ACCESS_KEY_ID, "
-    "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY and their kin), an AWS profile "
-    "(option profile), or a bearer-token file (BEARER_TOKEN_FILE, option token_file)"
-)
-_SECRET_WORDS = re.compile(
-    r"secret|token|passw|pwd|key|credential|signature|auth|bearer|cookie|x-amz-|^(pass|sig|sas|jwt)$"
-)
-_WORD = re.compile(r"([\w-]+)(?=(\.[\w-]{8})?)")
-_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
-_HOST = re.compile(r"[A-Za-z0-9$._-]+|\[[0-9A-Fa-f:.]+\]")
 
 
 @dataclass(frozen=True)
@@ -312,109 +307,6 @@ def validate_name(name: str) -> str:
     return name
 
 
-def root_url(url: str | os.PathLike[str]) -> str:
-    """Return the normalised root of a store: one root, one text.
-
-    Scheme and host are in lower case, without a final slash. An absolute path becomes a file://
-    URL.
-
-    Raises:
-        StoreSettingsError: If it is not an absolute URL of a known scheme, or contains credentials.
-    """
-    root = _root_url(os.fspath(url))
-    if len(root) > LONGEST_TEXT:
-        raise StoreSettingsError(f"a store's URL is at most {LONGEST_TEXT} characters long")
-    return root
-
-
-def _root_url(text: str) -> str:
-    if text.startswith("/"):
-        return _file_url(text)
-    scheme, colon, rest = text.partition("://")
-    scheme = scheme.lower()
-    if f"{scheme}:" == STRIPE_URL and NAME.fullmatch(rest):
-        return f"{STRIPE_URL}//{rest}"
-    if not colon or scheme not in SCHEMES:
-        _refuse_secrets_of(text)
-        what = f"{scheme[:20]}:// is not a known scheme" if colon else "this is neither"
-        raise StoreSettingsError(
-            f"a store is given by an absolute path or a URL of one of the schemes "
-            f"{', '.join(SCHEMES)}; {what}"
-        )
-    return _file_url_of(text) if scheme == "file" else _remote_url(text, SCHEMES)
-
-
-def _file_url_of(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        host, rest = parts.netloc, parts.query or parts.fragment
-    except ValueError:
-        host, rest = "?", ""
-    if rest or "@" in host:
-        _refuse_secrets_of(text)
-    if host.lower() not in ("", "localhost") or rest or not parts.path.startswith("/"):
-        raise StoreSettingsError("a file:// URL is file:///absolute/path")
-    return _file_url(unquote(parts.path, errors="surrogateescape"))
-
-
-def _file_url(path: str) -> str:
-    if "\0" in path:
-        raise StoreSettingsError("a store's path holds a null character")
-    clean = os.path.normpath(path)
-    # POSIX gives two leading slashes a special meaning; here they have none.
-    return "file://" + quote("/" + clean.lstrip("/"), errors="surrogateescape")
-
-
-def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
-    _refuse_secrets_of(text)
-    if not text.isascii() or _UNPRINTABLE.search(text):
-        raise StoreSettingsError(
-            "a URL has no blanks, control characters or other than ASCII: write them as %XX"
-        )
-    scheme = text.partition("://")[0].lower()
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise StoreSettingsError(f"the {scheme}:// URL cannot be read: host or port") from None
-    if parts.query or parts.fragment or text.endswith(("?", "#")):
-        raise StoreSettingsError("a store's URL has no query (?...) and no fragment (#...)")
-    host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
-    if scheme not in schemes or not _HOST.fullmatch(host):
-        raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
-    # Bucket names are case sensitive, host names are not.
-    host = host if StoreKind(text).is_bucket else host.lower()
-    port_text = "" if port is None else f":{port}"
-    return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
-
-
-def _refuse_secrets_of(url: str) -> None:
-    """Check for credentials, also in an invalid URL."""
-    rest = unquote(url.partition("://")[2] or url)
-    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    raw_authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
-    if "@" in authority or "@" in raw_authority:
-        raise StoreSettingsError(f"the URL contains a user or password; {WHERE_CREDENTIALS_GO}")
-    for part in re.split(r"[?&;#]", rest)[1:]:
-        name, _, value = part.partition("=")
-        if _SECRET_WORDS.search(name.lower()) or _looks_secret(value):
-            raise StoreSettingsError(
-                f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
-            )
-    if any(_looks_secret(part) for part in re.split(r"[/@:]", rest)):
-        raise StoreSettingsError(
-            f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
-        )
-
-
-def _looks_secret(text: str) -> bool:
-    """Check for access keys of AWS, tokens that name themselves, and tokens of Google."""
-    if re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bya29\.[\w-]{16}", text):
-        return True
-    # A JSON web token is words with dots between; each word is checked once.
-    return any(word[2] and re.search(r"\beyJ[\w-]{8}", word[1]) for word in _WORD.finditer(text))
-
-
 def validate_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a store, by name.
 
@@ -428,14 +320,14 @@ def validate_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def _option(name: str, value: str) -> str:
     if name not in OPTIONS:
-        if _SECRET_WORDS.search(name.lower()) or _looks_secret(name):
+        if names_secret(name) or looks_secret(name):
             raise StoreSettingsError(
                 f"an option's name looks like a credential's; {WHERE_CREDENTIALS_GO}"
             )
         raise StoreSettingsError(
             f"an option is one of {', '.join(OPTIONS)}; not {name[:LONGEST_NAME]!r}"
         )
-    if _looks_secret(value) or (name in ("profile", "region") and _like_secret_key(value)):
+    if looks_secret(value) or (name in ("profile", "region") and like_secret_key(value)):
         raise StoreSettingsError(
             f"the option {name} holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
         )
@@ -460,7 +352,7 @@ def _option(name: str, value: str) -> str:
         case "endpoint" | "door":
             try:
                 web = ("http", "https")
-                return _remote_url(value, web if name == "endpoint" else (*web, "dav", "davs"))
+                return remote_url(value, web if name == "endpoint" else (*web, "dav", "davs"))
             except StoreSettingsError as error:
                 raise StoreSettingsError(f"the option {name}: {error}") from None
         case "token_file":
@@ -499,11 +391,3 @@ def _roots(value: str) -> str:
         if not os.path.isdir(folder):
             raise StoreSettingsError(f"the option roots: {folder}: there is no such folder")
     return ":".join(folders)
-
-
-def _like_secret_key(text: str) -> bool:
-    """Check for AWS secret access keys: 40 characters of base 64, of both cases, with digits."""
-    kinds = (r"[A-Z]", r"[a-z]", r"[0-9]")
-    return bool(re.fullmatch(r"[A-Za-z0-9/+]{40}", text)) and all(
-        re.search(kind, text) for kind in kinds
-    )

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.store_settings import (
-    STRIPE_URL,
     Store,
     check_apart,
     find_server,
     validate_store,
     validate_stripe,
 )
+from swathe.catalog.store_urls import STRIPE_URL
 from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
 from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 

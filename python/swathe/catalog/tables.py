@@ -27,9 +27,10 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from swathe.catalog.records.datasets import State
 from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
+from swathe.catalog.records.runs import RunState
 from swathe.catalog.records.stripes import WorkKind
 
-REVISIONS = ("v0001", "v0002", "v0003", "v0004", "v0005", "v0006")
+REVISIONS = ("v0001", "v0002", "v0003", "v0004", "v0005", "v0006", "v0007")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -111,6 +112,48 @@ class StripeWorkTable(Base):
     done_bytes: Mapped[int | None] = mapped_column(BigInteger)
     bytes_per_s: Mapped[float | None]
     is_stopped: Mapped[bool]
+
+
+class RunRow(Base):
+    """A run of an application."""
+
+    __tablename__ = "runs"
+    __table_args__ = (UniqueConstraint("name", "number"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    number: Mapped[int] = mapped_column(BigInteger)
+    host: Mapped[str] = mapped_column(String(255))
+    iterations: Mapped[int] = mapped_column(BigInteger)
+    ranks: Mapped[int] = mapped_column(BigInteger)
+    state: Mapped[RunState] = mapped_column(String(10))
+    began_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class RunArrayRow(Base):
+    """An array of a run, with its settings."""
+
+    __tablename__ = "run_arrays"
+    __table_args__ = (UniqueConstraint("run_id", "name"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(100))
+    settings: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+class RunDumpRow(Base):
+    """An array of a run at one iteration."""
+
+    __tablename__ = "run_dumps"
+    array_id: Mapped[int] = mapped_column(
+        ForeignKey("run_arrays.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    iteration: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(BigInteger)
+    store: Mapped[str] = mapped_column(String(100))
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    seconds: Mapped[float]
+    at: Mapped[datetime]
 
 
 class LinkRow(Base):

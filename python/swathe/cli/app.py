@@ -44,6 +44,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.JobError, 2),
     (errors.NoSuchJobError, 2),
     (errors.NoSuchResultError, 2),
+    (errors.NoSuchRunError, 2),
     (errors.LimitError, 2),
     (errors.NoSuchHduError, 2),
     (errors.NoSuchArrayError, 2),
@@ -61,7 +62,7 @@ OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 """Commands that share the module `objects`."""
 COMMANDS = {
     **dict.fromkeys(("cut", "reduce", "info", "predict", "sample", "demo"), CUTTING),
-    **dict.fromkeys(("store", "stripe", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("store", "stripe", "dataset", "run", "cache", "find"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "pool"), PORTAL),
     **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),

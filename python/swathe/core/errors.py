@@ -28,6 +28,7 @@
     |- JobError                 a request about a job is invalid      (ValueError)
     |- NoSuchJobError           no job has this id                    (KeyError)
     |- NoSuchResultError        the job has no such result            (KeyError)
+    |- NoSuchRunError           no run or array of a run has this name  (KeyError)
     |- TraceError               events cannot be recorded             (ValueError)
     |- LimitError               a limit is exceeded
     `- CatalogError             the catalogue cannot be used          (OSError)
@@ -141,6 +142,10 @@ class NoSuchJobError(SwatheError, KeyError):
 
 class NoSuchResultError(SwatheError, KeyError):
     """The job has no result with this name, or not yet."""
+
+
+class NoSuchRunError(SwatheError, KeyError):
+    """No run has this name, or the run has no such array or iteration."""
 
 
 class TraceError(SwatheError, ValueError):

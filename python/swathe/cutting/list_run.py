@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.core.errors import OptionError, OutputError, TargetsError
 from swathe.core.outputs import refuse_if_sources, remove_part_files
+from swathe.cutting.cut_run import CutRun
 from swathe.cutting.earlier_rows import EarlierRows, earlier_rows_path
 from swathe.cutting.earlier_run import (
     check_outputs,
@@ -18,7 +19,6 @@ from swathe.cutting.earlier_run import (
     sources_of,
 )
 from swathe.cutting.output_paths import CutWork, OutputPaths
-from swathe.cutting.run import CutRun
 from swathe.files.manifest import read_manifest
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_file import LongManifest, ManifestFile, is_in_pieces

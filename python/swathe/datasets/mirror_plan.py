@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, field, replace
@@ -12,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
-from swathe import _swathe
 from swathe._swathe import HIDDEN
-from swathe.catalog import Replica, this_host
+from swathe.catalog import Replica
 from swathe.core.errors import DatasetError, OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import EXISTS, check_output, identities
-from swathe.costs.cost_model import Costs, Sample
-from swathe.costs.probing.probe_writes import writing_costs
+from swathe.costs.store_costs import reading_costs, writing_profile
 from swathe.datasets.scan import SkippedObject
 from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
-from swathe.stores.registry import LOCAL_ROOT, to_native
+from swathe.stores.registry import to_native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -363,37 +360,12 @@ def _predict_time(
     if not sizes:
         return 0.0, True
     source, target = stores
-    reading, is_measured = _reading(catalog, source)
-    writing = _writing(catalog, target)
+    reading, is_measured = reading_costs(catalog, source)
+    writing = writing_profile(catalog, target)
     requests = sum(max(1, -(-size // PART_BYTES)) for size in sizes)
     largest = min(max(sizes), PART_BYTES)
     slowest = max(
         float(costs.read_s(sum(sizes), requests, min(threads, requests), largest))
-        for costs in (reading, writing or _reading(catalog, target)[0])
+        for costs in (reading, writing.costs if writing else reading_costs(catalog, target)[0])
     )
     return slowest, is_measured and writing is not None
-
-
-def _reading(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
-    """Return the costs of reading, and whether they were measured."""
-    for root in _roots(store):
-        if (profile := catalog.profile(root, this_host())) is not None:
-            return Costs.from_dict(profile.costs), True
-    return Costs.from_dict(json.loads(_swathe.assumed_costs(store.kind.is_local))), False
-
-
-def _writing(catalog: Catalog, store: Store) -> Costs | None:
-    """Return the costs of writing, if measured."""
-    for root in _roots(store):
-        samples = [
-            Sample("write", sample.bytes, sample.elapsed_s, sample.requests, sample.streams)
-            for sample in catalog.samples(root, this_host(), ["write"])
-        ]
-        if (costs := writing_costs(samples)) is not None:
-            return costs
-    return None
-
-
-def _roots(store: Store) -> tuple[str, ...]:
-    """Return the roots under which a store's measurements may be stored."""
-    return (store.key, LOCAL_ROOT) if store.kind.is_local else (store.key,)

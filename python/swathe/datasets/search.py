@@ -15,6 +15,7 @@ from swathe._swathe import assumed_costs
 from swathe.core.argument_checks import check_text
 from swathe.core.errors import DatasetError, RegionError
 from swathe.core.value_errors import short_text
+from swathe.datasets.search_table import COLUMNS, columns_of, read_shape, sorted_table
 from swathe.files.targets.bounds import BOUNDS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog, GranuleCopy
     from swathe.core.sky import SkyMapping
     from swathe.datasets.earth_search import EarthArea
+    from swathe.datasets.search_table import Outline
 
 NEAR = 1e-10
 """Tolerance in radians (20 microarcseconds) between a point and the edge of its polygon."""
@@ -33,29 +35,6 @@ USUAL_BYTES = 1e6
 """Typical size of a read for a cut, in bytes, to compare copies."""
 DISC_RINGS = 24
 """Spacing of sample positions in a circle, as a part of its radius, for images without outline."""
-COLUMNS: tuple[tuple[str, str, str | None], ...] = (
-    ("file", "U", None),
-    ("hdu", "i4", None),
-    ("dataset", "U", None),
-    ("name", "U", None),
-    ("t_min", "f8", "d"),
-    ("t_max", "f8", "d"),
-    ("band", "U", None),
-    ("em_min", "f8", "m"),
-    ("em_max", "f8", "m"),
-    ("s_ra", "f8", "deg"),
-    ("s_dec", "f8", "deg"),
-    ("s_fov", "f8", "deg"),
-    ("s_pixel_scale", "f8", "arcsec"),
-    ("s_region", "U", None),
-    ("shape", "U", None),
-    ("access_estsize", "i8", "kbyte"),
-    ("version", "U", None),
-    ("array", "U", None),
-    ("body", "U", None),
-)
-"""Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..., the
-fastest axis first. `body` is `sky` or `earth`: where the position is."""
 
 
 def find(
@@ -136,7 +115,7 @@ def find(
                 some = _with_outlines([first for first, *_ in copies.values()])
                 some = some if circle is None else _that_show(circle, some)
                 some = some if area is None else _that_touch(area, some)
-                for column, values in zip(columns, _values(some, copies), strict=True):
+                for column, values in zip(columns, columns_of(some, copies), strict=True):
                     column += values
                 if limit is not None and len(columns[0]) >= limit:
                     break
@@ -145,7 +124,7 @@ def find(
                 del column[limit:]
         # Not earlier: many searches that wait for a second connection would wait for each other.
         columns[0] = _soonest(columns[0], open_catalog)
-    table = _table(columns, circle)
+    table = sorted_table(columns, None if circle is None else (circle.ra_deg, circle.dec_deg))
     if bounds is not None:
         for name, degrees in zip(BOUNDS, bounds, strict=True):
             table[name] = float(degrees)
@@ -194,8 +173,8 @@ def _earth_area(sky: Any, bounds: Any, place: Any) -> EarthArea | None:
 
 
 def _that_touch(
-    area: EarthArea, candidates: list[tuple[GranuleCopy, _Outline]]
-) -> list[tuple[GranuleCopy, _Outline]]:
+    area: EarthArea, candidates: list[tuple[GranuleCopy, Outline]]
+) -> list[tuple[GranuleCopy, Outline]]:
     """Return the arrays that a box on the Earth touches."""
     texts = ",".join(copy.outlines or "[]" for copy, _ in candidates)
     touches = area.touches(json.loads(f"[{texts}]"))
@@ -290,12 +269,9 @@ def _band(band: str | tuple[float, float] | None) -> str | tuple[float, float] |
     return shortest, longest
 
 
-_Outline = list[float] | None
-
-
 def _that_show(
-    place: _SearchArea, candidates: list[tuple[GranuleCopy, _Outline]]
-) -> list[tuple[GranuleCopy, _Outline]]:
+    place: _SearchArea, candidates: list[tuple[GranuleCopy, Outline]]
+) -> list[tuple[GranuleCopy, Outline]]:
     """Return the images that the circle touches; a point is compared to a small part of a pixel."""
     from swathe.datasets.spherical import outlines_near
 
@@ -306,13 +282,6 @@ def _that_show(
         if next(near) if outline is not None else _shows(copy, place):
             matches.append((copy, outline))
     return matches
-
-
-def _files(copies: list[GranuleCopy]) -> tuple[str, ...]:
-    """Return the files of an image's copies, the first store of its dataset first."""
-    if len(copies) > 1:
-        copies = sorted(copies, key=lambda copy: (not copy.is_first, copy.store))
-    return tuple(copy.file for copy in copies)
 
 
 def _soonest(images: list[tuple[str, ...]], catalog: Catalog) -> list[str]:
@@ -353,15 +322,10 @@ def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
     return seconds_by_store
 
 
-def _with_outlines(copies: list[GranuleCopy]) -> list[tuple[GranuleCopy, _Outline]]:
+def _with_outlines(copies: list[GranuleCopy]) -> list[tuple[GranuleCopy, Outline]]:
     """Return copies with their outlines, parsed all at once."""
     texts = (copy.outline or "null" for copy in copies)
     return list(zip(copies, json.loads(f"[{','.join(texts)}]"), strict=True))
-
-
-@lru_cache(maxsize=256)
-def _read_shape(text: str) -> tuple[int, ...]:
-    return tuple(json.loads(text))
 
 
 def _shows(copy: GranuleCopy, place: _SearchArea) -> bool:
@@ -370,7 +334,7 @@ def _shows(copy: GranuleCopy, place: _SearchArea) -> bool:
         return False
     key = (copy.wcs, copy.shape)
     if key not in place.is_covered:
-        place.is_covered[key] = _touches(_read_shape(copy.shape), copy.wcs, place)
+        place.is_covered[key] = _touches(read_shape(copy.shape), copy.wcs, place)
     return place.is_covered[key]
 
 
@@ -411,92 +375,3 @@ def _disc(place: _SearchArea) -> NDArray[np.float64]:
         across = np.cos(turn) * east + np.sin(turn) * north
         points.append(math.cos(away) * centre + math.sin(away) * across)
     return np.concatenate(points)
-
-
-def _table(unsorted_columns: list[list[Any]], place: _SearchArea | None) -> Table:
-    """Return a sorted table of the columns; each is freed when copied, to save memory."""
-    import numpy as np
-    from astropy.table import Table
-
-    order = sorted(
-        range(len(unsorted_columns[0])),
-        # Arrays of one file stay in its order.
-        key=lambda at: (unsorted_columns[0][at], unsorted_columns[1][at] or 0),
-    )
-    columns: dict[str, Any] = {}
-    for name, kind, _ in COLUMNS:
-        unsorted_values = unsorted_columns.pop(0)
-        values = [unsorted_values[at] for at in order]
-        blank: Any = "" if kind == "U" else 0
-        cells = [blank if value is None else value for value in values]
-        data = np.array(cells, dtype=kind if cells or kind != "U" else "U1")
-        if None in values:
-            data = np.ma.MaskedArray(data, [value is None for value in values])
-        columns[name] = data
-    units = _units()
-    if place is not None:
-        for name, value in (("ra", place.ra_deg), ("dec", place.dec_deg)):
-            columns[name] = np.full(len(order), value)
-    # Made in one step: copying a column takes as long again.
-    return Table(
-        columns, units={name: units[name] for name in columns if name in units}, copy=False
-    )
-
-
-@lru_cache(maxsize=1)
-def _units() -> dict[str, Any]:
-    """Return the units of columns, parsed once, since astropy is slow at it."""
-    from astropy.units import Unit
-
-    units = {name: unit for name, _, unit in COLUMNS if unit is not None}
-    return {name: Unit(unit) for name, unit in {**units, "ra": "deg", "dec": "deg"}.items()}
-
-
-def _values(
-    rows: list[tuple[GranuleCopy, _Outline]], copies: dict[int, list[GranuleCopy]]
-) -> list[list[Any]]:
-    """Return the columns of a table for some rows, with all copies in place of `file`."""
-    matches = [copy for copy, _ in rows]
-    regions = [_region(copy, outline) for copy, outline in rows]
-    return [
-        [_files(copies[copy.id]) for copy in matches],
-        [None if copy.array else copy.hdu for copy in matches],
-        [copy.dataset for copy in matches],
-        [copy.name for copy in matches],
-        [copy.t_min for copy in matches],
-        [copy.t_max for copy in matches],
-        [copy.band for copy in matches],
-        [copy.em_min for copy in matches],
-        [copy.em_max for copy in matches],
-        [copy.s_ra for copy in matches],
-        [copy.s_dec for copy in matches],
-        [copy.s_fov for copy in matches],
-        [copy.s_pixel_scale for copy in matches],
-        regions,
-        [_naxis(copy.shape) for copy in matches],
-        [-(-copy.size // 1000) for copy in matches],
-        [copy.version for copy in matches],
-        [copy.array for copy in matches],
-        [_body(copy) for copy in matches],
-    ]
-
-
-@lru_cache(maxsize=256)
-def _naxis(shape: str) -> str:
-    return " x ".join(map(str, _read_shape(shape)[::-1]))
-
-
-def _body(copy: GranuleCopy) -> str | None:
-    if copy.outlines is not None:
-        return "earth"
-    return None if copy.s_ra is None else "sky"
-
-
-def _region(copy: GranuleCopy, outline: list[float] | None) -> str | None:
-    if copy.outlines is not None:
-        from swathe.datasets.earth_search import region_text
-
-        return region_text(json.loads(copy.outlines))
-    if outline is None:
-        return None
-    return f"POLYGON ICRS{' %.8f' * len(outline)}" % tuple(outline)

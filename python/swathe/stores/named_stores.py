@@ -81,7 +81,7 @@ def add(
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
-    from swathe.catalog.store_settings import STRIPE_URL
+    from swathe.catalog.store_urls import STRIPE_URL
 
     check_text("name", name)
     check_text("url", url)

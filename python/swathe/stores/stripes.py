@@ -12,7 +12,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from swathe.catalog.store_settings import STRIPE_URL
+from swathe.catalog.store_urls import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
 from swathe.core.progress import progress_bar

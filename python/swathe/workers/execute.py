@@ -28,7 +28,7 @@ from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.format_costs import SOURCE
-from swathe.cutting.run import POLL_S
+from swathe.cutting.cut_run import POLL_S
 from swathe.files.conversion import FileDigest, count_pixels, digest_of, read_cutout
 from swathe.files.file import sky_of
 from swathe.files.targets.target_list import place_in_sky

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.records.datasets import CALIB_LEVELS, USUAL_CALIB_LEVEL, Dataset, Replica, State
-from swathe.catalog.store_settings import LONGEST_NAME, NAME
+from swathe.catalog.store_settings import LONGEST_NAME
+from swathe.catalog.store_urls import NAME
 from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.core.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
 from swathe.core.value_errors import short_text

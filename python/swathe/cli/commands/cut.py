@@ -377,7 +377,7 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 @contextmanager
 def _print_prediction() -> Iterator[None]:
     """Print the first prediction that `cut_many` logs: that of the list, or of its first part."""
-    from swathe.cutting.run import PREDICTION_TEXT, log
+    from swathe.cutting.cut_run import PREDICTION_TEXT, log
 
     class Once(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

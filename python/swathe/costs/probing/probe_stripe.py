@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe import _swathe
 from swathe.catalog import Catalog
-from swathe.catalog.store_settings import STRIPE_URL
+from swathe.catalog.store_urls import STRIPE_URL
 from swathe.core.errors import AccessError, SwatheError
 from swathe.core.format import KIB, MIB, rate_text, seconds_text, size_text
 from swathe.core.host import cores

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.catalog import Catalog, root_url
-from swathe.catalog.store_settings import STRIPE_URL
+from swathe.catalog.store_urls import STRIPE_URL
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files

@@ -1,0 +1,43 @@
+"""What a named store costs from this host: reading and writing, measured or assumed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from swathe import _swathe
+from swathe.catalog import this_host
+from swathe.costs.cost_model import Costs, Profile, Sample
+from swathe.costs.fit.fit import fit
+from swathe.stores.registry import LOCAL_ROOT
+
+if TYPE_CHECKING:
+    from swathe.catalog import Catalog, Store
+
+
+def reading_costs(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
+    """Return the costs of reading, and whether they were measured."""
+    for root in _roots(store):
+        if (profile := catalog.profile(root, this_host())) is not None:
+            return Costs.from_dict(profile.costs), True
+    return Costs.from_dict(json.loads(_swathe.assumed_costs(store.kind.is_local))), False
+
+
+def writing_profile(catalog: Catalog, store: Store) -> Profile | None:
+    """Return the costs of writing with their spread; `None` if they were not measured.
+
+    A request is an object, or a part of one, written and verified.
+    """
+    for root in _roots(store):
+        writes = [
+            Sample("read", sample.bytes, sample.elapsed_s, sample.requests, sample.streams)
+            for sample in catalog.samples(root, this_host(), ["write"])
+        ]
+        if writes:
+            return fit(writes)
+    return None
+
+
+def _roots(store: Store) -> tuple[str, ...]:
+    """Return the roots under which a store's measurements may be stored."""
+    return (store.key, LOCAL_ROOT) if store.kind.is_local else (store.key,)

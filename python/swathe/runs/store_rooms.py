@@ -1,0 +1,55 @@
+"""The stores that a run may write to: their room, and what writing to them costs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from swathe.costs.store_costs import reading_costs, writing_profile
+from swathe.runs.placement import StoreRoom
+from swathe.runs.run_prediction import WriteRate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from swathe.catalog import Catalog, Store
+
+
+def store_rooms(catalog: Catalog) -> list[StoreRoom]:
+    """Return the stores of a catalogue that can be written to, with their free bytes if known.
+
+    The room is known of folders of this machine. The folder of a store need not exist yet.
+    """
+    return [
+        StoreRoom(store.name, store.tier, _room_bytes(store))
+        for store in catalog.stores()
+        if store.kind.is_writable
+    ]
+
+
+def write_rates(catalog: Catalog, names: Iterable[str]) -> dict[str, WriteRate]:
+    """Return what writing to some stores costs from this host.
+
+    `swathe probe STORE --write` measures it. If it was not measured, it is assumed to cost as much
+    as reading.
+    """
+    return {name: _rate(catalog, catalog.store(name)) for name in sorted(set(names))}
+
+
+def _rate(catalog: Catalog, store: Store) -> WriteRate:
+    profile = writing_profile(catalog, store)
+    if profile is None:
+        return WriteRate(reading_costs(catalog, store)[0])
+    return WriteRate(profile.costs, profile.spread.get("model", 0.0))
+
+
+def _room_bytes(store: Store) -> int | None:
+    folder = store.kind.local_path
+    return None if folder is None else shutil.disk_usage(_existing(folder)).free
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(each for each in (folder, *folder.parents) if os.path.isdir(each))
