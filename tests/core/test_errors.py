@@ -48,6 +48,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "JobError": ValueError,
     "NoSuchJobError": KeyError,
     "NoSuchResultError": KeyError,
+    "NoSuchRunError": KeyError,
     "LimitError": Exception,
     "TraceError": ValueError,
     "CatalogError": OSError,
@@ -113,7 +114,7 @@ def test_every_class_rust_names_is_there() -> None:
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
     in_python |= {"NoSuchDatasetError"}
     in_python |= {"SettingsError", "TokenError"}
-    in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "LimitError"}
+    in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "NoSuchRunError", "LimitError"}
     elsewhere = {"TraceError"}  # in trace.rs: recording is beside the engine
     assert set(CLASSES) - named == in_python | elsewhere
 

@@ -57,7 +57,7 @@ def test_figures_of_the_paper() -> None:
     assert prediction.seconds == pytest.approx(40743.78, rel=1e-3)
     assert {row["dumps"] for row in prediction.rows()} == {21}
     assert prediction.bytes_by_store == {"lab": 21 * 8 * MIB, "vault": 21 * (11 * 8 + 7 * 2) * MIB}
-    assert prediction.unmeasured == ()
+    assert prediction.without_costs == ()
 
 
 def test_a_hint_is_the_store_of_its_tier_with_most_room() -> None:
@@ -110,7 +110,7 @@ def test_unmeasured_stores_have_wide_intervals() -> None:
     prediction = predict_run(
         run, place(run, [DISK, LAN]), {"disk": costs, "lab": WriteRate(costs.costs)}
     )
-    assert prediction.unmeasured == ("lab",)
+    assert prediction.without_costs == ("lab",)
     assert [each.seconds for each in prediction.arrays] == pytest.approx([10.0, 10.0])
     assert prediction.interval_s == pytest.approx((9 + 1, 11 + 100))
 

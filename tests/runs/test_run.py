@@ -335,7 +335,7 @@ def test_commands_predict_list_show_and_remove(disk: Path, tmp_path: Path) -> No
         return json.loads(result.stdout)
 
     predicted = answer("predict", str(file))
-    assert predicted["bytes_by_store"] == {"disk": 60} and predicted["unmeasured"] == ["disk"]
+    assert predicted["bytes_by_store"] == {"disk": 60} and predicted["without_costs"] == ["disk"]
     assert [each["run"] for each in answer("list")] == ["app@1"]
     (row,) = answer("show", "app")["arrays"]
     assert (row["dumps"], row["bytes"], row["stores"]) == (3, 60, {"disk": 3})

@@ -212,7 +212,7 @@ def test_names_of_a_listing_do_not_lead_out_of_the_folder(
     (tmp_path / "wide").mkdir()
     run("store", "add", "wide", tmp_path / "wide")
     entries = [ListedObject(f"wide:top/{name}", 1)]
-    monkeypatch.setattr("swathe.stores.copies.list_objects", lambda *_, **__: iter(entries))
+    monkeypatch.setattr("swathe.stores.copies.list_tree", lambda *_, **__: iter(entries))
     target = tmp_path / "to" / "folder"
     report = swathe.stores.copy_objects("wide:top", target, recursive=True, progress=False)
     assert (report.copied, report.failed) == (0, 1)

@@ -1,13 +1,15 @@
 //! Paths of objects and folders, as requests name them: checked before any disk sees them.
 
 use crate::error::RequestError;
-use crate::own_folder::OWN_FOLDER;
 use hyper::StatusCode;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use swathe_store_api::{LONGEST_PATH_BYTES, is_part_name, part_name};
+
+/// Our folder on a disk.
+pub(crate) const OWN_FOLDER: &str = ".swathe";
 
 /// The page of metrics.
 pub(crate) const METRICS: &str = "/metrics";

@@ -1,6 +1,6 @@
 //! Our folder on a disk: its names, and its lock. Also what a disk is asked by its path.
 
-use crate::object_path::ObjectPath;
+use crate::object_path::{OWN_FOLDER, ObjectPath};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -8,8 +8,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Our folder on a disk.
-pub(crate) const OWN_FOLDER: &str = ".swathe";
 /// Beginning of the names of files that are being written.
 pub(crate) const NEW_PREFIX: &str = "put-";
 /// Names in our folder.

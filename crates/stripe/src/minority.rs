@@ -95,9 +95,9 @@ fn put_forward(
     same: &[&Record],
 ) -> Result<Vec<Option<Result<(), StoreError>>>, StoreError> {
     let (path, record) = (path.to_string(), Bytes::from(sound_bytes(same)?));
-    let (generation, needed) = (generation.clone(), targets.len());
+    let (generation, enough) = (generation.clone(), targets.len());
     let standing = |results: &[Option<Result<(), StoreError>>]| {
-        Standing::of(results.iter().flatten().count(), 0, needed, needed)
+        Standing::of(results.iter().flatten().count(), 0, enough, enough)
     };
     let put = move |_, server: &Server| match read_record(server, &path, header_bytes(count)) {
         Answer::Record(record) if record.header.generation > generation => {
@@ -112,19 +112,19 @@ fn put_forward(
 
 /// Check that enough parts are there to read an object.
 fn check_parts(object: &Object) -> Result<(), StoreError> {
-    let (mut failures, needed) = (Vec::new(), object.layout().data as usize);
+    let (mut failures, enough) = (Vec::new(), object.layout().data as usize);
     let mut good = 0;
     for part in &object.parts {
         match part.open_anew() {
             Ok(_) => good += 1,
             Err(error) => failures.push(format!("{}: {error}", part.server_names())),
         }
-        if good == needed {
+        if good == enough {
             return Ok(());
         }
     }
     let why = format!(
-        "expected {needed} parts of its newest version, whose record a minority of the servers \
+        "expected {enough} parts of its newest version, whose record a minority of the servers \
          has, found {good}; {}",
         failures.join("; ")
     );

@@ -160,7 +160,7 @@ impl Records {
     }
 
     /// How many servers said what they have.
-    pub(crate) fn heard(&self) -> usize {
+    pub(crate) fn count_statements(&self) -> usize {
         self.answers.iter().flatten().filter(|answer| answer.says_what_it_has()).count()
     }
 

@@ -128,7 +128,7 @@ impl StripedStore {
         let path = self.object_path(url)?;
         let mut records = Records::read(&self.servers, path, false);
         if records.is_disputed() {
-            if records.heard() < majority(self.servers.len()) {
+            if records.count_statements() < majority(self.servers.len()) {
                 records = Records::read(&self.servers, path, true);
             }
             if records.is_disputed() {

@@ -152,15 +152,15 @@ impl Upkeep {
                 }
             }
         }
-        let lost = bad.len() + unreachable;
-        if lost > layout.parity as usize && records.is_disputed() {
+        let losses = bad.len() + unreachable;
+        if losses > layout.parity as usize && records.is_disputed() {
             // Who reads it would lose the older version that others have.
             let server = self.0.settings().name.clone();
             let why = format!(
                 "expected {} parts of its newest version, whose record a minority of the servers \
                  has, found {}",
                 layout.data,
-                layout.parts() as usize - lost
+                layout.parts() as usize - losses
             );
             report.failures.push(RepairFailure { server, why });
             return Ok(report);

@@ -66,7 +66,7 @@ class Pattern:
         divisions = sum(axis.kind != "whole" for axis in known_axes)
         if divisions > MOST_DIVISIONS:
             raise OptionError(
-                f"pattern: expected at most {MOST_DIVISIONS} axes that are divided, found {divisions}"
+                f"pattern: expected at most {MOST_DIVISIONS} axes to divide, found {divisions}"
             )
         return cls(known_axes)
 

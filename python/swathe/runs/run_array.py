@@ -130,10 +130,10 @@ class RunArray:
             )
         if iteration in self._iterations:
             raise OptionError(f"array {self.name}: iteration {iteration} was written before")
-        expected = np.dtype(self.settings.dtype)
-        if elements.shape != self.block_shape or elements.dtype != expected:
+        dtype = np.dtype(self.settings.dtype)
+        if elements.shape != self.block_shape or elements.dtype != dtype:
             raise OptionError(
-                f"array {self.name}: expected a block of {self.block_shape}, {expected}, found "
+                f"array {self.name}: expected a block of {self.block_shape}, {dtype}, found "
                 f"{elements.shape}, {elements.dtype}"
             )
         return elements
@@ -150,10 +150,10 @@ class RunArray:
         self.sync()
         ages = [-1 if each is None else each for each in self._slots]
         slot = ages.index(min(ages))
-        replaced, self._slots[slot] = self._slots[slot], None
-        if replaced is not None:
+        oldest, self._slots[slot] = self._slots[slot], None
+        if oldest is not None:
             with agreement(self._storage.ranks):
-                self._storage.forget(self._record, replaced)
+                self._storage.forget(self._record, oldest)
                 self._storage.tell_iterations(self.name, placement.store, self._slots)
         return Dump(iteration, slot, placement.store, time.perf_counter())
 

@@ -11,7 +11,7 @@ from swathe.costs.cost_model import Costs
 from swathe.runs.placement import Placement
 from swathe.runs.run_settings import ArraySettings, RunSettings
 
-UNMEASURED = 10.0
+UNKNOWN_FACTOR = 10.0
 """By what factor the time of a store may be less or more, if nothing was measured."""
 LEAST_SPREAD = 0.1
 """Relative half width of the interval of a store that was measured, at least."""
@@ -43,7 +43,7 @@ class WriteRate:
     def interval_s(self, median_s: float) -> tuple[float, float]:
         """Return the bounds between which 8 of 10 times lie."""
         if self.spread is None:
-            return median_s / UNMEASURED, median_s * UNMEASURED
+            return median_s / UNKNOWN_FACTOR, median_s * UNKNOWN_FACTOR
         spread = max(self.spread, LEAST_SPREAD)
         return median_s * max(1 - spread, 0.0), median_s * (1 + spread)
 
@@ -83,12 +83,12 @@ class RunPrediction:
     Attributes:
         run: the settings.
         arrays: costs of each array, in their order.
-        unmeasured: stores whose writing was not measured; their costs are assumed.
+        without_costs: stores whose writing was not measured; their costs are assumed.
     """
 
     run: RunSettings
     arrays: tuple[ArrayCost, ...]
-    unmeasured: tuple[str, ...]
+    without_costs: tuple[str, ...]
 
     @property
     def seconds(self) -> float:
@@ -162,5 +162,5 @@ def predict_run(
         dumps = sum(placement.dumps for placement in placements[name])
         rows.append(ArrayCost(name, array, tuple(sizes), dumps, seconds, (low_s, high_s), sizes))
     stores = {store for each in rows for store in each.locations}
-    unmeasured = sorted(store for store in stores if rates[store].spread is None)
-    return RunPrediction(run, tuple(rows), tuple(unmeasured))
+    without_costs = sorted(store for store in stores if rates[store].spread is None)
+    return RunPrediction(run, tuple(rows), tuple(without_costs))

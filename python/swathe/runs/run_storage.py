@@ -88,7 +88,7 @@ class RunStorage:
         """
         self.ranks, self._default = ranks, default
         self._groups: dict[str, ZarrGroup] = {}
-        self._promised: dict[str, int] = {}
+        self._reservations: dict[str, int] = {}
         self._open = ExitStack()
         self._writer = self._open.enter_context(ObjectWriter())
         self._catalog: Catalog | None = None
@@ -137,7 +137,7 @@ class RunStorage:
         now = datetime.now(UTC)
         record = DumpRecord(dump.iteration, dump.slot, dump.store, size, dump.seconds, now)
         self._catalog.put_dump(array.id, record)
-        self._promised[dump.store] = max(self._promised.get(dump.store, 0) - size, 0)
+        self._reservations[dump.store] = max(self._reservations.get(dump.store, 0) - size, 0)
 
     def tell_iterations(self, name: str, store: str, iterations: Sequence[int | None]) -> None:
         """Write of which iterations the places of an array of mode `overwrite` are."""
@@ -159,15 +159,15 @@ class RunStorage:
         rooms = [
             room
             if room.room_bytes is None
-            else replace(room, room_bytes=room.room_bytes - self._promised.get(room.name, 0))
+            else replace(room, room_bytes=room.room_bytes - self._reservations.get(room.name, 0))
             for room in store_rooms(catalog)
         ]
         placements = place(run, rooms, self._default)[name]
         record = catalog.add_run_array(self.record.id, name, asdict(array))
         for each in placements:
-            kept = SLOTS if array.mode == "overwrite" else each.dumps
-            promised = self._promised.get(each.store, 0)
-            self._promised[each.store] = promised + kept * array.dump_bytes
+            dumps = SLOTS if array.mode == "overwrite" else each.dumps
+            size = self._reservations.get(each.store, 0) + dumps * array.dump_bytes
+            self._reservations[each.store] = size
         return record, placements
 
     def _put(self, store: str, objects: Iterable[tuple[str, bytes]]) -> None:

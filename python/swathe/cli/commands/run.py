@@ -61,7 +61,7 @@ def predict(
                 f"{seconds_text(each.array.within_s or 0.0)}",
                 err=True,
             )
-    for store in prediction.unmeasured:
+    for store in prediction.without_costs:
         print_text(
             f"swathe: warning: writing to {store} was not measured; see: swathe probe {store} "
             "--write",
@@ -93,7 +93,7 @@ def _record(prediction: RunPrediction) -> dict[str, object]:
         "seconds": prediction.seconds,
         "interval_s": list(prediction.interval_s),
         "bytes_by_store": prediction.bytes_by_store,
-        "unmeasured": list(prediction.unmeasured),
+        "without_costs": list(prediction.without_costs),
     }
 
 
