@@ -71,6 +71,35 @@ def test_a_folder_of_webdav_is_read_as_one_object(tmp_path: Path) -> None:
         check(server.url.replace("http://", "dav://") + "/a%20b.zarr")
 
 
+def test_a_folder_is_not_listed_for_each_cut_but_new_chunks_are_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "dav/a.zarr"
+    with webdav(tmp_path / "dav") as server:
+        array = zarr.create_array(
+            folder, shape=VALUES.shape, chunks=(10, 20), dtype="i4", fill_value=-1
+        )
+        array[:20, :20] = VALUES[:20, :20]
+        url = server.url.replace("http://", "dav://") + "/a.zarr"
+
+        def cut(x: int) -> tuple[Any, int]:
+            """Return a cut of rows 5 to 14, and the number of listings that it took."""
+            before = len(server.asked)
+            data = swathe.cut(url, array="/", box=(x, 5, 10, 10)).data
+            return data, [each[0] for each in server.asked[before:]].count("PROPFIND")
+
+        first, listings = cut(5)
+        assert listings > 0
+        np.testing.assert_array_equal(first, VALUES[5:15, 5:15])
+        again, listings = cut(8)
+        assert listings == 0
+        np.testing.assert_array_equal(again, VALUES[5:15, 8:18])
+        lacking, listings = cut(25)
+        assert listings > 0 and (lacking == -1).all()
+        array[:20, 20:40] = VALUES[:20, 20:40]
+        np.testing.assert_array_equal(cut(25)[0], VALUES[5:15, 25:35])
+        array[:, :20] = 7  # chunks of another length and content
+        assert (cut(5)[0] == 7).all()
+
+
 def test_a_server_without_an_index_is_an_error_that_says_so(bucket: tuple[str, str]) -> None:
     with pytest.raises(SwatheError, match=r"nothing\.zarr: .*"):
         swathe.open("s3://maps/nothing.zarr")

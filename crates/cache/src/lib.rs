@@ -380,6 +380,10 @@ impl Source for CachedSource {
         self.inner.is_settled()
     }
 
+    fn confirm_absence(&self) -> Result<(), StoreError> {
+        self.inner.confirm_absence()
+    }
+
     fn questions(&self, requests: u64, streams: u32) -> u64 {
         self.inner.questions(requests, streams)
     }

@@ -267,6 +267,7 @@ fn from_tiles(
                 tiles.deliver(need.tile, &pixels, &pairs[need.pairs.clone()], work, sink)?
             }
             None if entries[index].len == 0 => {
+                content.confirm_absence()?;
                 tiles.fill(need.tile, &pairs[need.pairs.clone()], work, sink)?
             }
             None => order.push(index),

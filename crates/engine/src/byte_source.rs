@@ -51,6 +51,14 @@ impl ByteSource {
         }
     }
 
+    /// Check that a chunk that was not there is still not there.
+    pub(crate) fn confirm_absence(&self) -> Result<(), EngineError> {
+        match self {
+            ByteSource::Plain(source) => Ok(source.confirm_absence()?),
+            ByteSource::Stream(_) => Ok(()),
+        }
+    }
+
     /// Gaps up to this are read through in any case, so that the bytes
     /// on both sides need not be told apart.
     pub(crate) fn gap_bytes(&self) -> u64 {

@@ -96,7 +96,9 @@ impl Object {
             let kind = entry.seek.as_ref().map(|table| table.kind);
             return Ok(Object::new(source, name, kind, Some(entry), stores, true, cancel));
         }
-        Object::of_source(folder::open(url, stores)?, name, stores, cancel)
+        let (source, is_recalled) = folder::open(url, stores, fresh)?;
+        let object = Object::of_source(source, name, stores, cancel)?;
+        Ok(if is_recalled { object.of_before() } else { object })
     }
 
     /// The object of a source that is open; `name`: `NAME:path`, if it is called so.

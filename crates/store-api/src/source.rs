@@ -178,6 +178,14 @@ pub trait Source: Send + Sync {
         self.version().is_told_apart()
     }
 
+    /// Check that what was not there when this was opened is still not there.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] if that is only assumed.
+    fn confirm_absence(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// How often a read with this many requests also requests the date, before it returns bytes.
     fn questions(&self, _requests: u64, _streams: u32) -> u64 {
         0

@@ -2,6 +2,7 @@
 //! array over. It is listed once, and then read as a space of bytes (`table`).
 
 mod dot_names;
+mod listings;
 mod place;
 mod source;
 mod table;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use place::Place;
 use source::FolderSource;
 use std::sync::Arc;
+use std::time::Instant;
 use swathe_store_api::{Interrupt, ListItem, ListOptions, Source, StoreError, Stores, Version};
 use table::{FolderTable, MOST_MEMBERS, MOST_TEXT_BYTES, Member};
 
@@ -25,24 +27,41 @@ fn is_folder(name: &str, stores: &Stores) -> bool {
     }
 }
 
-/// Open an object, or a folder as one.
+/// Open an object, or a folder as one; and whether no request was sent for that. A folder of a server
+/// that was listed a moment ago is not listed again, unless `fresh`, or a chunk is read that it lacked.
 ///
 /// # Errors
 /// As [`Stores::open`]; of a folder, those of listing it, and [`StoreError::Unsupported`] if something
 /// in it cannot be listed.
-pub(crate) fn open(name: &str, stores: &Stores) -> Result<Arc<dyn Source>, StoreError> {
+pub(crate) fn open(
+    name: &str,
+    stores: &Stores,
+    fresh: bool,
+) -> Result<(Arc<dyn Source>, bool), StoreError> {
     if !is_folder(name, stores) {
-        return stores.open(name);
+        return Ok((stores.open(name)?, false));
     }
     let place = Place::new(name, stores);
-    match list(&place, stores) {
-        Ok(table) => Ok(Arc::new(FolderSource::new(place, table))),
+    let may_recall = !fresh && !place.store.is_local();
+    if let Some(table) = may_recall.then(|| listings::recall(&place.key)).flatten() {
+        return Ok((Arc::new(FolderSource::new(place, table, true)), true));
+    }
+    let began = Instant::now();
+    let source = match list(&place, stores) {
+        Ok(table) => {
+            let table = Arc::new(table);
+            if !place.store.is_local() {
+                listings::keep(&place.key, began, &table);
+            }
+            Ok(Arc::new(FolderSource::new(place, table, false)) as Arc<dyn Source>)
+        }
         // The reason why there is none, as for any other name.
         Err(StoreError::NotFound { .. }) if place.store.is_local() => stores.open(name),
         // An object may have such a name.
         Err(error) if place.store.is_local() || name.ends_with('/') => Err(error),
         Err(error) => stores.open(name).map_err(|_| error),
-    }
+    };
+    Ok((source?, false))
 }
 
 /// Whether a version is that of a folder.
@@ -58,7 +77,8 @@ pub(crate) fn assume(
     version: &Version,
     members: Bytes,
 ) -> Option<Arc<dyn Source>> {
-    let source = FolderSource::new(Place::new(name, stores), FolderTable::parse(members)?);
+    let table = Arc::new(FolderTable::parse(members)?);
+    let source = FolderSource::new(Place::new(name, stores), table, true);
     let is_known = source.can_be_assumed() && source.version() == version;
     is_known.then(|| Arc::new(source) as Arc<dyn Source>)
 }

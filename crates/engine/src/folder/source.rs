@@ -25,9 +25,11 @@ pub(super) struct FolderSource(Arc<Folder>);
 
 struct Folder {
     place: Place,
-    table: FolderTable,
+    table: Arc<FolderTable>,
     version: Version,
     costs: Costs,
+    /// Whether it was listed some time ago: there may be more members now.
+    is_recalled: bool,
     /// Whether every member has an ETag.
     is_tagged: bool,
     /// A member, which knows the link to its server.
@@ -37,7 +39,7 @@ struct Folder {
 }
 
 impl FolderSource {
-    pub(super) fn new(place: Place, table: FolderTable) -> FolderSource {
+    pub(super) fn new(place: Place, table: Arc<FolderTable>, is_recalled: bool) -> FolderSource {
         let version = Version { size: table.stored_bytes, tag: format!("{TAG}{}", table.digest()) };
         let is_tagged = (0..table.count()).all(|number| table.stamp(number).starts_with('"'));
         // A request is for one member.
@@ -56,6 +58,7 @@ impl FolderSource {
             table,
             version,
             costs,
+            is_recalled,
             is_tagged,
             any: OnceLock::new(),
             traffic: Mutex::default(),
@@ -217,6 +220,14 @@ impl Source for FolderSource {
             age.is_some_and(|age| age > RECENT)
         };
         self.0.is_tagged || (0..table.count()).all(|number| is_old(table.stamp(number)))
+    }
+
+    fn confirm_absence(&self) -> Result<(), StoreError> {
+        if !self.0.is_recalled {
+            return Ok(());
+        }
+        let (url, version) = (self.0.place.url.clone(), self.0.version.to_string());
+        Err(StoreError::Changed { url, version })
     }
 
     fn costs(&self) -> &Costs {

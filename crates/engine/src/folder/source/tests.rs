@@ -21,7 +21,7 @@ fn folder(store: &Arc<MemoryStore>) -> (FolderSource, Vec<Range<u64>>) {
     let members = vec![member("a", 10), member("b/c", 6)];
     let table = FolderTable::new("x", members).expect("a table");
     let ranges = (0..2).map(|number| table.range(number)).collect();
-    (FolderSource::new(place, table), ranges)
+    (FolderSource::new(place, Arc::new(table), false), ranges)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_member_of_another_size_or_none_is_a_change() {
     assert!(matches!(read(), Some(Err(StoreError::Changed { .. }))));
     let stores = Stores::new(Vec::new(), nowhere).with(store.clone());
     let table = FolderTable::new("x", vec![member("gone", 3)]).expect("a table");
-    let gone = FolderSource::new(Place::new("m:x", &stores), table);
+    let gone = FolderSource::new(Place::new("m:x", &stores), Arc::new(table), false);
     let range = gone.len() - 3..gone.len();
     let error = gone.fetch(vec![range], 1).next();
     assert!(matches!(error, Some(Err(StoreError::Changed { .. }))));
