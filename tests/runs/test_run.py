@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,12 +29,15 @@ from swathe.core.errors import (
     OptionError,
     OutputError,
     SettingsError,
+    SwatheError,
 )
+from swathe.runs.current_run import Run
 from swathe.runs.object_writer import ObjectWriter
 from swathe.runs.pattern import Pattern
+from swathe.runs.placement import StoreRoom
+from swathe.runs.rank_group import RankGroup
 from swathe.runs.ranks import OneRank, Ranks, ThreadRanks, ranks_of
 from swathe.runs.run_settings import RunSettings
-from swathe.runs.run_writer import Run
 from swathe.runs.shards import Sharding
 
 RNG = np.random.default_rng(20261127)
@@ -45,6 +52,14 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with Catalog.open() as catalog:
         catalog.add_store("disk", str(folder), "local")
     return folder
+
+
+def group_of(label: str) -> Path:
+    """Return the folder of a run in the store `disk`."""
+    with Catalog.open() as catalog:
+        folder = catalog.store("disk").kind.local_path
+        assert folder is not None
+        return folder / "runs" / catalog.run(label).folder
 
 
 def together(size: int, program: Callable[[Ranks], None]) -> None:
@@ -86,12 +101,12 @@ def test_dumps_are_those_that_zarr_reads(disk: Path) -> None:
             temp.write(iteration, block)
             unused.write(iteration, np.zeros(4, "f4"))
             block[...] = -1  # the caller may change it at once
-    group = zarr.open_group(disk / "runs/astro3d-1.zarr", mode="r", use_consolidated=True)
+    group = zarr.open_group(group_of("astro3d"), mode="r", use_consolidated=True)
     assert sorted(group) == ["iteration_6", "temp"]
     temp_array = group["temp"]
     assert isinstance(temp_array, zarr.Array)
     np.testing.assert_array_equal(temp_array[:], np.stack(list(dumps.values())))
-    table = xarray.open_zarr(disk / "runs/astro3d-1.zarr")
+    table = xarray.open_zarr(group_of("astro3d"))
     assert table.temp.dims == ("iteration_6", "z", "y", "x")
     np.testing.assert_array_equal(table.temp.sel(iteration_6=6), dumps[6])
     later = swathe.open_run("astro3d")
@@ -138,7 +153,7 @@ def test_each_pattern_and_number_of_ranks_writes_the_same(
         together(size, program)
         later = swathe.open_run("app")
         np.testing.assert_array_equal(later["a"][0][...], whole)
-    found = zarr.open_array(disk / f"runs/app-{later.record.number}.zarr/a", mode="r")
+    found = zarr.open_array(group_of("app") / "a", mode="r")
     np.testing.assert_array_equal(found[0], whole)
 
 
@@ -147,7 +162,7 @@ def test_a_checkpoint_before_stays_until_the_next_is_whole(disk: Path) -> None:
         state = run.array("state", (3, 4), "i4", every=3, mode="overwrite")
         for iteration in range(10):
             state.write(iteration, np.full((3, 4), iteration, "i4"))
-    group = zarr.open_group(disk / "runs/app-1.zarr", mode="r")
+    group = zarr.open_group(group_of("app"), mode="r")
     assert group["state"].attrs["iterations"] == [6, 9]
     later = swathe.open_run("app")["state"]
     assert list(later) == [6, 9]
@@ -160,7 +175,10 @@ def test_an_array_that_one_store_cannot_hold_is_read_from_all(
     with Catalog.open() as catalog:
         catalog.add_store("more", str(tmp_path / "more"), "local")
     rooms = {"disk": 1700, "more": 10_000}
-    monkeypatch.setattr("swathe.runs.store_rooms._room_bytes", lambda store: rooms[store.name])
+    monkeypatch.setattr(
+        "swathe.runs.store_rooms._room",
+        lambda store: StoreRoom(store.name, store.tier, rooms[store.name]),
+    )
     with swathe.run("app", iterations=5) as run:
         array = run.array("a", (20, 20), "u1", location=["disk", "more"])
         for iteration in range(6):
@@ -177,7 +195,6 @@ def test_an_array_that_one_store_cannot_hold_is_read_from_all(
     later = swathe.open_run("app")["a"]
     assert [dump.store for dump in later.dumps.values()] == ["disk"] * 4 + ["more"] * 2
     assert [int(later[iteration][7, 7]) for iteration in range(6)] == list(range(6))
-    assert (disk / "runs/app-2.zarr/zarr.json").exists()
 
 
 def test_settings_of_a_file_take_the_place_of_those_of_the_program(tmp_path: Path) -> None:
@@ -241,7 +258,7 @@ def test_an_error_of_one_rank_is_raised_on_all() -> None:
 
     together(3, program)
     assert sum("expected a block of (2,)" in text for text in texts) == 3
-    assert sum("expected all ranks to write the same" in text for text in texts) == 3
+    assert sum("expected all ranks to do the same" in text for text in texts) == 3
     assert swathe.open_run("app")["a"][1][...].tolist() == [0, 0, 1, 1, 2, 2]
 
 
@@ -280,6 +297,162 @@ def test_a_store_that_fails_ends_the_run_with_what_is_durable(
     later = swathe.open_run("app")
     assert later.record.state == "failed"
     assert list(later["a"]) == [0, 1]
+
+
+def test_a_last_sync_that_fails_loses_no_dump_that_is_durable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from swathe.runs import object_writer
+
+    written = object_writer.write_object
+
+    def failing(name: str, content: Any) -> None:
+        if "/a/c/4/" in name:
+            time.sleep(0.2)  # after all was given to the threads
+            raise OutputError(f"{name}: no space left")
+        written(name, content)
+
+    monkeypatch.setattr(object_writer, "write_object", failing)
+    with pytest.raises(OutputError, match="no space left"), swathe.run("app", 4) as run:
+        arrays = [run.array(name, (3,), "u1") for name in "ab"]
+        for iteration in range(5):
+            for array in arrays:
+                array.write(iteration, np.full(3, iteration, "u1"))
+    later = swathe.open_run("app")
+    assert later.record.state == "failed"
+    assert list(later["a"]) == [0, 1, 2, 3] and list(later["b"]) == [0, 1, 2, 3, 4]
+
+
+def test_a_write_that_is_interrupted_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Sharding, _elements: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), swathe.run("app", iterations=3) as run:
+        array = run.array("a", (3,), "u1")
+        array.write(0, np.ones(3, "u1"))
+        monkeypatch.setattr(Sharding, "encode", interrupted)
+        array.write(1, np.ones(3, "u1"))
+    assert list(swathe.open_run("app")["a"]) == [0]
+    with pytest.raises(OptionError, match="app@1: the run has ended"):
+        array.write(2, np.ones(3, "u1"))
+
+
+def test_runs_of_two_catalogues_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (1, 2):
+        if number == 2:
+            url = f"sqlite:///{tmp_path / 'other.sqlite'}"
+            monkeypatch.setenv("SWATHE_DATABASE", url)
+            with Catalog.open() as catalog:
+                catalog.add_store("disk", str(tmp_path / "disk"), "local")
+        with swathe.run("app", iterations=0) as run:
+            run.array("a", (3,), "u1").write(0, np.full(3, number, "u1"))
+    assert swathe.open_run("app")["a"][0][...].tolist() == [2, 2, 2]
+    swathe.runs.remove("app")
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path / 'catalog.sqlite'}")
+    assert swathe.open_run("app")["a"][0][...].tolist() == [1, 1, 1]
+
+
+def test_a_rank_that_fails_holds_up_no_other() -> None:
+    texts: dict[int, str] = {}
+
+    def program(ranks: Ranks) -> None:
+        try:
+            with swathe.run("app", iterations=9, comm=ranks) as run:
+                array = run.array("a", (6,), "u1")
+                for iteration in range(10):
+                    array.write(iteration, np.full(2, iteration, "u1"))
+                    run.sync()
+                    if ranks.rank == 1 and iteration == 4:
+                        raise ValueError("no more")
+        except Exception as error:
+            texts[ranks.rank] = f"{type(error).__name__}: {error}"
+
+    together(3, program)
+    assert texts[1] == "ValueError: no more"
+    assert texts[0] == texts[2] == "OutputError: rank 1 has failed: ValueError: no more"
+    later = swathe.open_run("app")
+    assert later.record.state == "failed" and list(later["a"]) == [0, 1, 2, 3, 4]
+
+
+def test_ranks_that_differ_in_settings_are_refused() -> None:
+    texts = []
+
+    def program(ranks: Ranks) -> None:
+        with swathe.run("app", iterations=0, comm=ranks) as run:
+            try:
+                run.array("a", (4, 4), "u1", pattern="B*" if ranks.rank else "*B")
+            except OptionError as error:
+                texts.append(str(error))
+
+    together(2, program)
+    assert len(texts) == 2 and all("expected all ranks to do the same" in each for each in texts)
+
+
+def test_room_of_arrays_to_come_is_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "swathe.runs.store_rooms._room", lambda store: StoreRoom(store.name, store.tier, 1000)
+    )
+    with swathe.run("app", iterations=9) as run:
+        state = run.array("state", (100,), "u1", mode="overwrite")  # two places
+        run.array("a", (50,), "u1")
+        for iteration in range(10):
+            state.write(iteration, np.zeros(100, "u1"))
+        with pytest.raises(LimitError, match=r"arrays\.b: expected room for 600 B"):
+            run.array("b", (60,), "u1")  # 500 of `a` are to come
+
+
+def test_the_last_checkpoint_is_the_one_that_was_written_last() -> None:
+    with swathe.run("app", iterations=20) as run:
+        state = run.array("state", (1,), "u1", mode="overwrite")
+        for iteration in (10, 20, 5, 6):
+            state.write(iteration, np.full(1, iteration, "u1"))
+    later = swathe.open_run("app")["state"]
+    assert {iteration: int(later[iteration][0]) for iteration in later} == {5: 5, 6: 6}
+
+
+def test_a_run_that_is_written_is_removed_by_force_only() -> None:
+    with pytest.raises(SwatheError), swathe.run("app", iterations=3) as run:
+        array = run.array("a", (2,), "u1")
+        array.write(0, np.zeros(2, "u1"))
+        run.sync()
+        with pytest.raises(OptionError, match="is writing it; remove it with force"):
+            swathe.runs.remove("app")
+        assert swathe.runs.remove("app@1", force=True)["objects"] > 0
+        array.write(1, np.zeros(2, "u1"))
+    with Catalog.open() as catalog:
+        assert catalog.runs() == []
+
+
+def test_a_run_whose_process_is_gone_is_stopped(tmp_path: Path) -> None:
+    program = (
+        "import os, numpy as np, swathe\n"
+        "run = swathe.run('app', iterations=3).__enter__()\n"
+        "array = run.array('a', (2,), 'u1')\n"
+        "array.write(0, np.zeros(2, 'u1'))\n"
+        "run.sync()\n"
+        "os._exit(9)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 9
+    later = swathe.open_run("app")
+    assert later.record.state == "stopped" and list(later["a"]) == [0]
+    assert swathe.runs.remove("app")["run"] == "app@1"
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "iteration_6", "a/b", "..", ""])
+def test_names_that_the_group_needs_are_refused(name: str) -> None:
+    with swathe.run("app", iterations=0) as run, pytest.raises(SettingsError, match="arrays: "):
+        run.array(name, (2,), "u1")
+
+
+def test_axes_of_one_name_have_one_length() -> None:
+    with swathe.run("app", iterations=0) as run:
+        run.array("a", (2, 3), "u1", dims=("y", "x"))
+        with pytest.raises(OptionError, match="array b: expected axis x of length 3"):
+            run.array("b", (4,), "u1", dims=("x",))
 
 
 def test_memory_of_waiting_writes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,5 +559,5 @@ def test_settings_are_checked_before_the_run_begins() -> None:
         swathe.run("x", iterations=-1)
     with Catalog.open() as catalog:
         assert catalog.runs() == []
-    with Run(RunSettings("app", 0), OneRank()) as run:
+    with Run(RunSettings("app", 0), RankGroup(OneRank())) as run:
         assert run.record.number == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select, update
@@ -11,8 +13,8 @@ from sqlalchemy.exc import IntegrityError
 from swathe.catalog.database import Database
 from swathe.catalog.records.runs import DumpRecord, RunArrayRecord, RunRecord, RunState
 from swathe.catalog.tables import RunArrayRow, RunDumpRow, RunRow
-from swathe.core.errors import NoSuchRunError, OptionError
-from swathe.core.host import this_host
+from swathe.core.errors import CatalogError, NoSuchRunError, OptionError
+from swathe.core.host import has_process, this_host
 
 if TYPE_CHECKING:
     from sqlalchemy import Delete
@@ -32,29 +34,31 @@ class RunRecords(Database):
             iterations: number of its last iteration.
             ranks: number of processes that share each array.
         """
-        for attempt in range(ATTEMPTS):
-            try:
-                with self._writing() as session:
-                    last = session.scalar(
-                        select(func.max(RunRow.number)).where(RunRow.name == name)
-                    )
-                    row = RunRow(
-                        name=name,
-                        number=(last or 0) + 1,
-                        host=this_host(),
-                        iterations=iterations,
-                        ranks=ranks,
-                        state="running",
-                        began_at=datetime.now(UTC),
-                        ended_at=None,
-                    )
-                    session.add(row)
+        for _ in range(ATTEMPTS):
+            with self._writing() as session:
+                last = session.scalar(select(func.max(RunRow.number)).where(RunRow.name == name))
+                number = (last or 0) + 1
+                row = RunRow(
+                    name=name,
+                    number=number,
+                    # Other catalogues may have runs of this name in the same store.
+                    folder=f"{name}-{number}-{token_hex(3)}.zarr",
+                    host=this_host(),
+                    pid=os.getpid(),
+                    iterations=iterations,
+                    ranks=ranks,
+                    state="running",
+                    began_at=datetime.now(UTC),
+                    ended_at=None,
+                )
+                session.add(row)
+                try:
                     session.flush()
-                    return _record(row)
-            except IntegrityError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("an attempt returns or raises")
+                except IntegrityError:
+                    session.rollback()
+                    continue
+                return _record(row)
+        raise CatalogError(f"run {name}: no number was free after {ATTEMPTS} attempts")
 
     def end_run(self, run_id: int, state: RunState) -> None:
         """Record that a run has ended."""
@@ -95,34 +99,34 @@ class RunRecords(Database):
         with self._writing() as session:
             session.execute(delete(RunRow).where(RunRow.id == run_id))
 
-    def add_run_array(self, run_id: int, name: str, settings: dict[str, Any]) -> RunArrayRecord:
+    def add_run_array(
+        self, run_id: int, name: str, settings: dict[str, Any], stores: list[str]
+    ) -> RunArrayRecord:
         """Add an array to a run.
 
         Args:
             run_id: the run.
             name: name of the array, at most 100 characters.
             settings: its settings, of plain values.
+            stores: names of the stores that its dumps go to.
 
         Raises:
             OptionError: If the run has an array of this name.
         """
-        try:
-            with self._writing() as session:
-                row = RunArrayRow(run_id=run_id, name=name, settings=settings)
-                session.add(row)
+        with self._writing() as session:
+            row = RunArrayRow(run_id=run_id, name=name, settings=settings, stores=stores)
+            session.add(row)
+            try:
                 session.flush()
-                return RunArrayRecord(row.id, row.name, dict(row.settings))
-        except IntegrityError:
-            raise OptionError(f"array {name}: the run has one of this name already") from None
+            except IntegrityError:
+                raise OptionError(f"array {name}: the run has one of this name already") from None
+            return _array_record(row)
 
     def run_arrays(self, run_id: int) -> list[RunArrayRecord]:
         """Return the arrays of a run, in the order in which they were added."""
         query = select(RunArrayRow).where(RunArrayRow.run_id == run_id).order_by(RunArrayRow.id)
         with self._reading() as session:
-            return [
-                RunArrayRecord(row.id, row.name, dict(row.settings))
-                for row in session.scalars(query)
-            ]
+            return [_array_record(row) for row in session.scalars(query)]
 
     def put_dump(self, array_id: int, dump: DumpRecord) -> None:
         """Record that an array at one iteration is durable, and where it lies."""
@@ -161,15 +165,22 @@ def _delete_dump(array_id: int, iteration: int) -> Delete:
     return delete(table).where(table.array_id == array_id, table.iteration == iteration)
 
 
+def _array_record(row: RunArrayRow) -> RunArrayRecord:
+    return RunArrayRecord(row.id, row.name, dict(row.settings), list(row.stores))
+
+
 def _record(row: RunRow) -> RunRecord:
+    is_gone = row.state == "running" and row.host == this_host() and not has_process(row.pid)
     return RunRecord(
         row.id,
         row.name,
         row.number,
+        row.folder,
         row.host,
+        row.pid,
         row.iterations,
         row.ranks,
-        row.state,
+        "stopped" if is_gone else row.state,
         row.began_at,
         row.ended_at,
     )

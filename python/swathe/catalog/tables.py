@@ -122,7 +122,9 @@ class RunRow(Base):
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(100))
     number: Mapped[int] = mapped_column(BigInteger)
+    folder: Mapped[str] = mapped_column(String(150))
     host: Mapped[str] = mapped_column(String(255))
+    pid: Mapped[int] = mapped_column(BigInteger)
     iterations: Mapped[int] = mapped_column(BigInteger)
     ranks: Mapped[int] = mapped_column(BigInteger)
     state: Mapped[RunState] = mapped_column(String(10))
@@ -139,6 +141,7 @@ class RunArrayRow(Base):
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(100))
     settings: Mapped[dict[str, Any]] = mapped_column(JSON)
+    stores: Mapped[list[str]] = mapped_column(JSON)
 
 
 class RunDumpRow(Base):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,9 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Catalog
     from swathe.catalog.records.runs import RunRecord
+    from swathe.runs.current_run import Run
     from swathe.runs.run_prediction import RunPrediction
     from swathe.runs.run_settings import RunSettings
-    from swathe.runs.run_writer import Run
     from swathe.runs.stored_run import StoredRun
 
 __all__ = ["list", "open_run", "predict", "remove", "run"]
@@ -42,7 +41,8 @@ def run(
         iterations: number of the last iteration; the first is 0.
         comm: communicator of mpi4py whose processes share the arrays, or `ThreadRanks`; `None` for
             this process alone. All ranks call this, and each method, in the same order.
-        purpose_file: settings of arrays, `run.toml`; they take the place of those in the program.
+        purpose_file: settings of arrays, `run.toml`. Each takes the place of the same setting in
+            the program.
         default: store of arrays without a location; by default the one of tier tape with most room,
             else the one with most room.
 
@@ -51,26 +51,19 @@ def run(
         OptionError: If `comm` is no communicator.
         CatalogError: If the catalogue cannot be written.
     """
-    from swathe.core.errors import SettingsError
+    from swathe.runs.current_run import Run
+    from swathe.runs.rank_group import RankGroup
     from swathe.runs.ranks import ranks_of
-    from swathe.runs.run_settings import RunSettings
-    from swathe.runs.run_writer import Run
+    from swathe.runs.run_settings import RunSettings, arrays_for, plain_number
 
-    ranks = ranks_of(comm)
-    settings = RunSettings.from_mapping(
-        {"name": name, "iterations": iterations, "ranks": ranks.size}
-    )
-    if purpose_file is not None:
-        file_settings = RunSettings.read(Path(purpose_file))
-        for key in ("name", "iterations"):
-            ours, theirs = getattr(settings, key), getattr(file_settings, key)
-            if ours != theirs:
-                raise SettingsError(
-                    f"{os.fspath(purpose_file)}: {key}: expected {ours} as in the program, found "
-                    f"{theirs}"
-                )
-        settings = replace(settings, arrays=file_settings.arrays)
-    return Run(settings, ranks, default)
+    group = RankGroup(ranks_of(comm))
+    with group.step() as step:
+        settings = RunSettings.from_mapping(
+            {"name": name, "iterations": plain_number(iterations), "ranks": group.size}
+        )
+        overrides = None if purpose_file is None else arrays_for(settings, Path(purpose_file))
+        step.what = f"run {settings} {overrides}"
+    return Run(settings, group, default, overrides)
 
 
 def open_run(label: str, *, catalog: Catalog | None = None) -> StoredRun:
@@ -111,11 +104,12 @@ def list(name: str | None = None, *, catalog: Catalog | None = None) -> Sequence
         return open_catalog.runs(name)
 
 
-def remove(label: str, *, catalog: Catalog | None = None) -> dict[str, Any]:
-    """Remove a run: its objects in all stores, then its record.
+def remove(label: str, *, force: bool = False, catalog: Catalog | None = None) -> dict[str, Any]:
+    """Remove a run: its objects in its stores, then its record.
 
     Args:
         label: `NAME@NUMBER` of a run, or `NAME` for the newest of an application.
+        force: whether a run is removed that is being written.
         catalog: catalogue of the runs; `None` for the default one.
 
     Returns:
@@ -123,16 +117,23 @@ def remove(label: str, *, catalog: Catalog | None = None) -> dict[str, Any]:
 
     Raises:
         NoSuchRunError: If there is no such run.
+        OptionError: If it is being written, and `force` is false.
         OutputError, AccessError, SourceError: If an object cannot be removed; the record stays.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
     from swathe.core.argument_checks import check_text
+    from swathe.core.errors import OptionError
     from swathe.runs.stored_run import remove_objects_of
 
     check_text("label", label)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
         record = open_catalog.run(label)
+        if record.state == "running" and not force:
+            raise OptionError(
+                f"{record.label}: process {record.pid} of {record.host} is writing it; remove it "
+                "with force"
+            )
         count = remove_objects_of(record, open_catalog)
         open_catalog.remove_run(record.id)
         return {"run": record.label, "objects": count}

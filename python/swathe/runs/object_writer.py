@@ -92,5 +92,6 @@ def write_object(name: str, content: Content) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="swathe-run-") as folder:
         spool = Path(folder) / "object"
-        spool.write_bytes(b"".join(content))
+        with spool.open("wb") as file:
+            file.writelines(content)
         copy_object(os.fspath(spool), name, overwrite=True)

@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from swathe.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 EXPECTATION = (
     "a letter for each axis, such as 'BBB' or 'B**', or names, such as 'BLOCK,*,CYCLIC(4)'"
@@ -129,6 +135,14 @@ class Division:
     def block_shape(self, rank: int) -> tuple[int, ...]:
         """Return the shape of what a rank has; its ranges lie without gaps along each axis."""
         return tuple(sum(span.stop - span.start for span in spans) for spans in self.spans(rank))
+
+    def indices(self, rank: int) -> tuple[NDArray[np.intp], ...]:
+        """Return for each axis the indices that a rank has, ascending; none if it has nothing."""
+        none = np.empty(0, np.intp)
+        return tuple(
+            np.concatenate([none, *(np.arange(span.start, span.stop) for span in spans)])
+            for spans in self.spans(rank)
+        )
 
     def pieces(self, rank: int) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """Yield the boxes of a rank: in the array, and in the rank's own block."""

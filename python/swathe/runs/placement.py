@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,13 @@ class StoreRoom:
         name: its name.
         tier: `local`, `lan`, `wan` or `tape`.
         room_bytes: free bytes; `None` if unknown, which counts as enough.
+        disk: what all stores on one file system have in common; `None` if unknown.
     """
 
     name: str
     tier: str
     room_bytes: int | None = None
+    disk: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,30 @@ class Placement:
     store: str
     first: int
     dumps: int
+
+
+class _Rooms:
+    """What is left of stores; those on one file system share it."""
+
+    def __init__(self, stores: Sequence[StoreRoom]) -> None:
+        self._disks: dict[str, object] = {
+            each.name: each.name if each.disk is None else each.disk for each in stores
+        }
+        self._left = {self._disks[each.name]: each.room_bytes for each in stores}
+
+    def left(self, store: str) -> int | None:
+        """Return the bytes left; `None` if unknown."""
+        return self._left[self._disks[store]]
+
+    def count(self, store: str, size: int) -> int:
+        """Return how many times a number of bytes has room."""
+        left = self.left(store)
+        return sys.maxsize if left is None else max(left, 0) // size
+
+    def take(self, store: str, size: int) -> None:
+        """Take bytes of a store."""
+        left = self.left(store)
+        self._left[self._disks[store]] = None if left is None else left - size
 
 
 def place(
@@ -64,19 +91,19 @@ def place(
         LimitError: If stores have too little room.
     """
     by_name = {store.name: store for store in stores}
-    rooms = {store.name: store.room_bytes for store in stores}
+    rooms = _Rooms(stores)
     placements: dict[str, tuple[Placement, ...]] = {}
     for name, array in run.arrays.items():
         dumps = array.dumps(run.iterations)
         if not dumps:
             placements[name] = ()
             continue
-        kept_bytes = array.dump_bytes * (1 if array.mode == "overwrite" else dumps)
+        kept_bytes = array.dump_bytes * array.stored_dumps(run.iterations)
         candidates = _candidates(name, array, by_name, rooms, default)
-        whole = next((each for each in candidates if _has_room(rooms[each], kept_bytes)), None)
+        whole = next((each for each in candidates if rooms.count(each, kept_bytes)), None)
         if whole is not None:
             placements[name] = (Placement(whole, 0, dumps),)
-            _take(rooms, whole, kept_bytes)
+            rooms.take(whole, kept_bytes)
         elif array.mode == "overwrite":
             raise _no_room(name, candidates, rooms, kept_bytes)
         else:
@@ -88,7 +115,7 @@ def _candidates(
     name: str,
     array: ArraySettings,
     stores: Mapping[str, StoreRoom],
-    rooms: Mapping[str, int | None],
+    rooms: _Rooms,
     default: str | None,
 ) -> list[str]:
     """Return the stores that an array may go to, the first choice first."""
@@ -108,7 +135,7 @@ def _candidates(
             raise NoSuchStoreError(
                 f"arrays.{name}.location: expected a store that can be written to "
                 f"({', '.join(stores) or 'there is none'}) or a hint "
-                f"({', '.join([*HINTS, DEFAULT, DISABLE])}), choices {place!r:.80}"
+                f"({', '.join([*HINTS, DEFAULT, DISABLE])}), found {place!r:.80}"
             )
         candidates |= dict.fromkeys(choices)
     if not candidates:
@@ -119,9 +146,7 @@ def _candidates(
     return list(candidates)
 
 
-def _default(
-    stores: Mapping[str, StoreRoom], rooms: Mapping[str, int | None], default: str | None
-) -> list[str]:
+def _default(stores: Mapping[str, StoreRoom], rooms: _Rooms, default: str | None) -> list[str]:
     if default is not None:
         if default not in stores:
             raise NoSuchStoreError(f"the default store {default!r:.80} cannot be written to")
@@ -130,42 +155,29 @@ def _default(
     return _by_room(on_tape or list(stores.values()), rooms)
 
 
-def _by_room(stores: Sequence[StoreRoom], rooms: Mapping[str, int | None]) -> list[str]:
+def _by_room(stores: Sequence[StoreRoom], rooms: _Rooms) -> list[str]:
     """Return the names of stores, those with most room first, then those whose room is unknown."""
-    return [each.name for each in sorted(stores, key=lambda each: -(rooms[each.name] or 0))]
-
-
-def _has_room(room_bytes: int | None, size: int) -> bool:
-    return room_bytes is None or size <= room_bytes
-
-
-def _take(rooms: dict[str, int | None], store: str, size: int) -> None:
-    room_bytes = rooms[store]
-    rooms[store] = None if room_bytes is None else room_bytes - size
+    return [each.name for each in sorted(stores, key=lambda each: -(rooms.left(each.name) or 0))]
 
 
 def _fill(
-    name: str, candidates: Sequence[str], rooms: dict[str, int | None], dump_bytes: int, dumps: int
+    name: str, candidates: Sequence[str], rooms: _Rooms, dump_bytes: int, dumps: int
 ) -> Iterator[Placement]:
     """Yield where the dumps of an array go that no store holds alone."""
-    first, before = 0, dict(rooms)
+    first, total_bytes = 0, dump_bytes * dumps
+    no_room = _no_room(name, candidates, rooms, total_bytes)
     for store in candidates:
-        room_bytes = rooms[store]
-        number = (
-            dumps - first if room_bytes is None else min(dumps - first, room_bytes // dump_bytes)
-        )
+        number = min(dumps - first, rooms.count(store, dump_bytes))
         if number > 0:
             yield Placement(store, first, number)
-            _take(rooms, store, number * dump_bytes)
+            rooms.take(store, number * dump_bytes)
             first += number
     if first < dumps:
-        raise _no_room(name, candidates, before, dump_bytes * dumps)
+        raise no_room
 
 
-def _no_room(
-    name: str, candidates: Sequence[str], rooms: Mapping[str, int | None], size: int
-) -> LimitError:
-    room = ", ".join(f"{each} {size_text(rooms[each] or 0)}" for each in candidates)
+def _no_room(name: str, candidates: Sequence[str], rooms: _Rooms, size: int) -> LimitError:
+    room = ", ".join(f"{each} {size_text(rooms.left(each) or 0)}" for each in candidates)
     return LimitError(f"arrays.{name}: expected room for {size_text(size)}, found {room}")
 
 

@@ -28,6 +28,9 @@ class Ranks(Protocol):
     def gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks, in their order."""
 
+    def close(self) -> None:
+        """Give back what was taken of a library. No other call follows."""
+
     def exchange(
         self, outgoing: NDArray[np.uint8], sizes: Sequence[int], incoming_sizes: Sequence[int]
     ) -> NDArray[np.uint8]:
@@ -49,6 +52,9 @@ class OneRank:
         """Return the value."""
         return [value]
 
+    def close(self) -> None:
+        """Do nothing."""
+
     def exchange(
         self, outgoing: NDArray[np.uint8], _sizes: Sequence[int], _incoming_sizes: Sequence[int]
     ) -> NDArray[np.uint8]:
@@ -68,6 +74,10 @@ class MpiRanks:
     def gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks, in their order."""
         return list(self._comm.allgather(value))
+
+    def close(self) -> None:
+        """Free the copy of the communicator."""
+        self._comm.Free()
 
     def exchange(
         self, outgoing: NDArray[np.uint8], sizes: Sequence[int], incoming_sizes: Sequence[int]
@@ -104,6 +114,9 @@ class ThreadRanks:
     def gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks, in their order."""
         return self._group.gather(self.rank, value)
+
+    def close(self) -> None:
+        """Do nothing."""
 
     def exchange(
         self, outgoing: NDArray[np.uint8], sizes: Sequence[int], _incoming_sizes: Sequence[int]
@@ -142,7 +155,7 @@ def ranks_of(communicator: Any) -> Ranks:
         return OneRank()
     if hasattr(communicator, "Alltoallv"):
         return MpiRanks(communicator)
-    if all(hasattr(communicator, name) for name in ("rank", "size", "gather", "exchange")):
+    if all(hasattr(communicator, name) for name in ("rank", "size", "gather", "exchange", "close")):
         ranks: Ranks = communicator
         return ranks
     raise OptionError(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swathe.core.errors import OptionError, SwatheError
-from swathe.runs.collective import agreement, collect_shards
 from swathe.runs.pattern import Division, Pattern
+from swathe.runs.run_settings import SLOTS
 from swathe.runs.run_storage import Dump, RunStorage, group_folder
-from swathe.runs.zarr_group import SLOTS, shard_name
+from swathe.runs.shard_exchange import ShardExchange
+from swathe.runs.zarr_group import shard_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -36,15 +37,17 @@ class RunArray:
         self._storage = storage
         self._record, self._placements = storage.add(name, settings)
         pattern = Pattern.parse(settings.pattern, len(settings.shape))
-        self.division: Division = pattern.division(settings.shape, storage.ranks.size)
+        self.division: Division = pattern.division(settings.shape, storage.group.size)
+        self._exchange = ShardExchange(self.division, settings.sharding, storage.group)
         self._dumps: list[Dump] = []
         self._slots: list[int | None] = [None] * SLOTS
+        self._next_slot = 0
         self._iterations: set[int] = set()
 
     @property
     def block_shape(self) -> tuple[int, ...]:
         """Return the shape of the block of this rank."""
-        return self.division.block_shape(self._storage.ranks.rank)
+        return self.division.block_shape(self._storage.group.rank)
 
     @property
     def is_durable(self) -> bool:
@@ -66,19 +69,20 @@ class RunArray:
                 ranks write different things.
             OutputError, AccessError, SourceError: If a dump before it could not be written.
         """
-        ranks, settings = self._storage.ranks, self.settings
-        with agreement(ranks, f"{self.name} {iteration}") as answer:
+        self._storage.check_open()
+        group, settings = self._storage.group, self.settings
+        with group.step(f"{self.name}: write {iteration}") as answer:
             elements = self._check(iteration, block)
-            answer.value = self._count_durable()
+            answer.value = self._durable_seconds()
         if settings.is_disabled or iteration % settings.every:
             return
-        with agreement(ranks):
-            self._keep(min(answer.values))
+        with group.step():
+            self._keep(answer.values)
         dump = self._next_dump(int(iteration))
         self._iterations.add(dump.iteration)
-        # Before its objects are written: an error of one is raised by `sync`.
+        # Appended first, so that `sync` raises errors of its objects, and that it was interrupted.
         self._dumps.append(dump)
-        dump.written = self._storage.write(self._objects(dump, elements))
+        dump.objects = self._storage.write(self._objects(dump, elements))
 
     def sync(self) -> None:
         """Wait until all dumps are durable, and the catalogue says so. All ranks call it.
@@ -87,39 +91,44 @@ class RunArray:
             OutputError, AccessError, SourceError: If a dump cannot be written.
             CatalogError: If the catalogue cannot be written.
         """
-        with agreement(self._storage.ranks, f"{self.name} sync"):
-            for dump in self._dumps:
-                dump.wait()
-        with agreement(self._storage.ranks):
-            self._keep(len(self._dumps))
+        self._storage.check_open()
+        with self._storage.group.step(f"{self.name}: sync") as answer:
+            answer.value = [dump.wait() for dump in self._dumps]
+        with self._storage.group.step():
+            self._keep(answer.values)
 
-    def keep_durable(self) -> None:
-        """Record the dumps that are durable, up to the first that is not, in a run that failed."""
-        whole = 0
+    def end_seconds(self) -> list[float]:
+        """Wait for the dumps; return the seconds of those that are durable, up to another one."""
+        seconds: list[float] = []
         for dump in self._dumps:
             try:
-                dump.wait()
+                seconds.append(dump.wait())
             except SwatheError:
                 break
-            whole += 1
-        self._keep(whole)
+        return seconds
 
-    def _count_durable(self) -> int:
-        """Return how many dumps this rank has written, up to the first that it has not."""
-        for number, dump in enumerate(self._dumps):
-            if not dump.is_written:
-                return number
-            dump.wait()
-        return len(self._dumps)
+    def keep_at_end(self, seconds: Sequence[Sequence[float]]) -> None:
+        """Record the dumps that are durable on all ranks; `seconds` as of `end_seconds` of each."""
+        self._keep(seconds)
 
-    def _keep(self, count: int) -> None:
-        """Record that the first dumps are durable."""
-        for dump in self._dumps[:count]:
+    def _durable_seconds(self) -> list[float]:
+        """Return the seconds of the dumps that this rank has written, up to one that it has not."""
+        seconds: list[float] = []
+        for dump in self._dumps:
+            if dump.is_pending and dump.objects is not None:
+                break
+            seconds.append(dump.wait())
+        return seconds
+
+    def _keep(self, seconds: Sequence[Sequence[float]]) -> None:
+        """Record the first dumps, which are durable; `seconds`: of each rank, for each dump."""
+        for of_ranks in zip(*seconds, strict=False):
+            dump = self._dumps[0]
             if self.settings.mode == "overwrite":
                 self._slots[dump.slot] = dump.iteration
                 self._storage.tell_iterations(self.name, dump.store, self._slots)
-            self._storage.keep(self._record, dump, self.settings.dump_bytes)
-        del self._dumps[:count]
+            self._storage.keep(self._record, dump, self.settings.dump_bytes, max(of_ranks))
+            del self._dumps[0]
 
     def _check(self, iteration: int, block: ArrayLike) -> NDArray[Any]:
         last, elements = self._storage.record.iterations, np.asarray(block)
@@ -148,11 +157,10 @@ class RunArray:
             return Dump(iteration, number, placement.store, time.perf_counter())
         # The dump before stays until this one is durable.
         self.sync()
-        ages = [-1 if each is None else each for each in self._slots]
-        slot = ages.index(min(ages))
+        slot, self._next_slot = self._next_slot, (self._next_slot + 1) % SLOTS
         oldest, self._slots[slot] = self._slots[slot], None
         if oldest is not None:
-            with agreement(self._storage.ranks):
+            with self._storage.group.step():
                 self._storage.forget(self._record, oldest)
                 self._storage.tell_iterations(self.name, placement.store, self._slots)
         return Dump(iteration, slot, placement.store, time.perf_counter())
@@ -160,7 +168,7 @@ class RunArray:
     def _objects(self, dump: Dump, block: NDArray[Any]) -> Iterator[tuple[str, Content]]:
         """Yield the shards that this rank writes: names and contents."""
         folder = group_folder(self._storage.record, dump.store)
-        sharding: Any = self.settings.sharding
-        for place, elements in collect_shards(self.division, sharding, self._storage.ranks, block):
+        sharding = self.settings.sharding
+        for place, elements in self._exchange.collect(block):
             name = f"{folder}/{shard_name(self.name, dump.slot, place)}"
             yield name, sharding.encode(elements)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -21,11 +23,17 @@ if TYPE_CHECKING:
 MOST_ITERATIONS = 10**12
 MOST_BYTES = 1 << 50
 """Largest array at one iteration, in bytes."""
-MOST_ARRAYS = 10_000
+MOST_ARRAYS = 1000
+RESERVED = re.compile(r"zarr\.json|iteration_.*")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
-Mode: TypeAlias = Literal["create", "overwrite", "append"]
-"""A new array for the run; one that holds its last dump only; one that goes on where it ended."""
-Purpose: TypeAlias = Literal["analyse", "visualise", "checkpoint", "archive"]
+MOST_DUMPS = 10_000_000
+"""Dumps of an array in one run, at most."""
+SLOTS = 2
+"""Places of an array of mode `overwrite`: the dump before stays until the next one is durable."""
+Mode: TypeAlias = Literal["create", "overwrite"]
+"""Whether an array has all its dumps, or the last one only."""
+SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
+"""Bytes of elements that Zarr knows, by the kind of NumPy."""
 
 
 def _plain_type(text: str) -> str:
@@ -35,7 +43,7 @@ def _plain_type(text: str) -> str:
         dtype = np.dtype(text)
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected a NumPy type such as f4 or u1, found {text!r:.40}") from error
-    if dtype.kind not in "biufc" or dtype.names is not None or dtype.itemsize > 16:
+    if dtype.itemsize not in SIZES.get(dtype.kind, ()):
         raise ValueError(f"expected a type of numbers such as f4 or u1, found {text!r:.40}")
     return str(dtype.newbyteorder("<").str)
 
@@ -65,8 +73,7 @@ class ArraySettings:
             the first by blocks.
         location: A store, a hint (`localdisk`, `remotedisk`, `remotetape`, `default`, `disable`),
             or a list: the first that has room.
-        mode: `create`, `overwrite` (only the last dump is kept) or `append`.
-        purpose: What it is for: `analyse`, `visualise`, `checkpoint` or `archive`.
+        mode: `create`, or `overwrite`: only the last dump is kept.
         within_s: Time for writing all its dumps, seconds.
         dims: Names of the axes.
     """
@@ -77,7 +84,6 @@ class ArraySettings:
     pattern: str = ""
     location: Annotated[tuple[str, ...], BeforeValidator(_as_places)] = ("default",)
     mode: Mode = "create"
-    purpose: Purpose | None = None
     within_s: Seconds | None = None
     dims: tuple[Name, ...] = ()
 
@@ -123,6 +129,11 @@ class ArraySettings:
         import numpy as np
 
         return Sharding(self.shape, np.dtype(self.dtype))
+
+    def stored_dumps(self, iterations: int) -> int:
+        """Return for how many dumps there must be room."""
+        dumps = self.dumps(iterations)
+        return min(dumps, SLOTS) if self.mode == "overwrite" else dumps
 
     @property
     def is_disabled(self) -> bool:
@@ -176,22 +187,52 @@ class RunSettings:
             raise value_error("arrays", "a section [arrays.NAME] for each array", raw_arrays)
         if len(raw_arrays) > MOST_ARRAYS:
             raise SettingsError(f"arrays: expected at most {MOST_ARRAYS}, found {len(raw_arrays)}")
-        arrays = dict(_arrays(raw_arrays))
+        arrays = dict(read_arrays(raw_arrays))
         own = {key: value for key, value in values.items() if key != "arrays"}
         for key in ("name", "iterations"):
             if key not in own:
                 raise SettingsError(f"{key}: is missing")
         run = section("run", cls, own)
+        for name, array in arrays.items():
+            if array.dumps(run.iterations) > MOST_DUMPS:
+                raise SettingsError(
+                    f"arrays.{name}: expected at most {MOST_DUMPS} dumps, found "
+                    f"{array.dumps(run.iterations)}"
+                )
         return cls(run.name, run.iterations, run.ranks, arrays)
 
 
-def _arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySettings]]:
-    import re
+def plain_number(number: Any) -> Any:
+    """Return a number of NumPy as one of Python; others as they are."""
+    return operator.index(number) if hasattr(number, "__index__") else number
 
+
+def arrays_for(run: RunSettings, path: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return what a file of settings says of the arrays of a run, as it is in the file.
+
+    Raises:
+        SettingsError: If the file is invalid, or another run's.
+    """
+    settings = RunSettings.read(path)
+    for key in ("name", "iterations"):
+        ours, theirs = getattr(run, key), getattr(settings, key)
+        if ours != theirs:
+            raise SettingsError(f"{path}: {key}: expected {ours} as in the program, found {theirs}")
+    arrays: Mapping[str, Mapping[str, Any]] = read_toml(path).get("arrays", {})
+    return arrays
+
+
+def read_arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySettings]]:
+    """Yield names and settings of arrays, from what a file or a program says.
+
+    Raises:
+        SettingsError: If one is invalid; the key is named.
+    """
     for name, raw in raw_arrays.items():
-        if not re.fullmatch(NAME, name):
+        if not re.fullmatch(NAME, name) or RESERVED.fullmatch(name):
             raise SettingsError(
-                f"arrays: expected names of letters, digits, '_', '.' and '-', found {name!r:.60}"
+                f"arrays: expected names of letters, digits, '_', '.' and '-', not zarr.json or "
+                f"iteration_..., found {name!r:.60}"
             )
         label = f"arrays.{name}"
         if isinstance(raw, Mapping) and "shape" not in raw:

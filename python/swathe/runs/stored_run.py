@@ -157,16 +157,19 @@ class StoredDump:
 
 
 def remove_objects_of(record: RunRecord, catalog: Catalog) -> int:
-    """Remove the objects of a run from all stores that can be written to; return how many.
+    """Remove the objects of a run from its stores; return how many.
 
     Raises:
         OutputError, AccessError, SourceError: If a store cannot be listed, or an object of it
             cannot be removed.
     """
     engine, count = native_stores(), 0
-    for store in catalog.stores():
-        if not store.kind.is_writable:
-            continue
+    names = {
+        name
+        for array in catalog.run_arrays(record.id)
+        for name in (*array.stores, *(dump.store for dump in catalog.dumps(array.id)))
+    }
+    for store in map(catalog.store, sorted(names)):
         folder = f"{group_folder(record, store.name)}/"
         listing = engine.list(folder, with_hidden=True, may_lack=True)
         for entry in listed_objects(listing, folder.partition(":")[2], None):

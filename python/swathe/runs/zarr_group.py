@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from swathe._swathe import __version__
-from swathe.runs.run_settings import ArraySettings
+from swathe.runs.run_settings import SLOTS, ArraySettings
 
-SLOTS = 2
-"""Places of an array of which only the last dump is kept; the one before stays till it is whole."""
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 
 

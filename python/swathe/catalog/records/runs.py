@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-RunState: TypeAlias = Literal["running", "complete", "failed"]
+RunState: TypeAlias = Literal["running", "complete", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -17,17 +17,20 @@ class RunRecord:
         id: its number in the catalogue.
         name: name of the application.
         number: which run of this application, from 1.
-        host: machine that began it.
+        folder: name of its folder in stores.
+        host, pid: machine and process that began it.
         iterations: number of its last iteration.
         ranks: number of processes that share each array.
-        state: `running`, `complete` or `failed`; one that was killed is `running`.
+        state: `running`, `complete`, `failed`, or `stopped`: its process is gone.
         began_at, ended_at: times in UTC; the second is `None` until it ends.
     """
 
     id: int
     name: str
     number: int
+    folder: str
     host: str
+    pid: int
     iterations: int
     ranks: int
     state: RunState
@@ -48,11 +51,13 @@ class RunArrayRecord:
         id: its number in the catalogue.
         name: its name.
         settings: its settings, as in a file of settings.
+        stores: names of the stores that its dumps go to.
     """
 
     id: int
     name: str
     settings: dict[str, Any]
+    stores: list[str]
 
 
 @dataclass(frozen=True)

@@ -167,12 +167,15 @@ def show(
 @app.command()
 def remove(
     run: Annotated[str, typer.Argument(metavar="RUN", help="NAME@NUMBER, or NAME for the newest.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Remove it even if it is being written.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a run: its objects in all stores, then its record."""
+    """Remove a run: its objects in its stores, then its record."""
     from swathe.runs import remove as remove_run
 
-    outcome = remove_run(run)
+    outcome = remove_run(run, force=force)
     if as_json:
         print_json(outcome)
         return

@@ -17,7 +17,9 @@ def upgrade() -> None:
         sa.Column("id", ID, nullable=False),
         sa.Column("name", sa.String(100), nullable=False),
         sa.Column("number", sa.BigInteger, nullable=False),
+        sa.Column("folder", sa.String(150), nullable=False),
         sa.Column("host", sa.String(255), nullable=False),
+        sa.Column("pid", sa.BigInteger, nullable=False),
         sa.Column("iterations", sa.BigInteger, nullable=False),
         sa.Column("ranks", sa.BigInteger, nullable=False),
         sa.Column("state", sa.String(10), nullable=False),
@@ -32,6 +34,7 @@ def upgrade() -> None:
         sa.Column("run_id", ID, nullable=False),
         sa.Column("name", sa.String(100), nullable=False),
         sa.Column("settings", sa.JSON(), nullable=False),
+        sa.Column("stores", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(
             ["run_id"], ["runs.id"], name="fk_run_arrays_run_id", ondelete="CASCADE"
         ),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swathe.core.errors import OptionError
-from swathe.runs.collective import agreement
 from swathe.runs.run_array import RunArray
-from swathe.runs.run_settings import ArraySettings, RunSettings
+from swathe.runs.run_settings import ArraySettings, RunSettings, plain_number
 from swathe.runs.run_storage import RunStorage
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swathe.catalog.records.runs import RunRecord
-    from swathe.runs.ranks import Ranks
+    from swathe.runs.rank_group import RankGroup
+
+
+log = logging.getLogger(__name__)
 
 
 class Run:
@@ -31,22 +34,29 @@ class Run:
         arrays: the arrays by name.
     """
 
-    def __init__(self, settings: RunSettings, ranks: Ranks, default: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        group: RankGroup,
+        default: str | None = None,
+        overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         """Begin a run: it gets a number in the catalogue.
 
         Args:
-            settings: name, iterations, and settings of arrays that take the place of those in the
-                program.
-            ranks: the processes that share each array.
+            settings: name and iterations of the run.
+            group: the processes that share each array.
             default: store of arrays without a location.
+            overrides: for arrays by name, settings that take the place of those in the program.
 
         Raises:
             CatalogError: If the catalogue cannot be written.
         """
         self.iterations = settings.iterations
         self.arrays: dict[str, RunArray] = {}
-        self._settings, self._ranks = settings, ranks
-        self._storage = RunStorage(settings, ranks, default)
+        self._overrides, self._group = dict(overrides or {}), group
+        self._lengths: dict[str, int] = {}
+        self._storage = RunStorage(settings, group, default)
 
     @property
     def record(self) -> RunRecord:
@@ -63,7 +73,6 @@ class Run:
         pattern: str = "",
         location: str | Sequence[str] = "default",
         mode: str = "create",
-        purpose: str | None = None,
         within_s: float | None = None,
         dims: Sequence[str] = (),
     ) -> RunArray:
@@ -76,8 +85,7 @@ class Run:
             every: iterations from one dump to the next, from 0 on.
             pattern: how its axes are divided over ranks, as `BBB`; by default the first by blocks.
             location: a store, a hint or a list of them; see `ArraySettings`.
-            mode: `create`, `overwrite` (only the last dump is kept) or `append`.
-            purpose: `analyse`, `visualise`, `checkpoint` or `archive`.
+            mode: `create`, or `overwrite`: only the last dump is kept.
             within_s: time for writing all its dumps, seconds.
             dims: names of the axes.
 
@@ -87,13 +95,22 @@ class Run:
             LimitError: If its stores have too little room.
             OutputError, AccessError, SourceError: If its metadata cannot be written.
         """
-        with agreement(self._ranks, f"array {name}"):
-            values: dict[str, Any] = {"every": every, "pattern": pattern, "mode": mode}
-            values |= {"shape": list(shape), "dtype": np.dtype(dtype).str, "dims": list(dims)}
+        self._storage.check_open()
+        with self._group.step() as step:
+            values: dict[str, Any] = {
+                "every": plain_number(every),
+                "pattern": pattern,
+                "mode": mode,
+            }
+            values |= {
+                "shape": [plain_number(each) for each in shape],
+                "dtype": np.dtype(dtype).str,
+                "dims": list(dims),
+            }
             values["location"] = location if isinstance(location, str) else list(location)
-            values |= {"purpose": purpose} if purpose is not None else {}
             values |= {"within_s": within_s} if within_s is not None else {}
             settings = self._merge(name, values)
+            step.what = f"array {name}: {settings}"
         array = self.arrays[name] = RunArray(self._storage, name, settings)
         return array
 
@@ -116,31 +133,53 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the run. After an error of the program, what is durable is recorded."""
+        """End the run. After an error, what is durable on all ranks is recorded."""
         is_whole = False
         try:
             if error is None:
                 self.sync()
                 is_whole = True
-            elif self._ranks.size == 1:
-                for array in self.arrays.values():
-                    array.keep_durable()
+            else:
+                self._group.leave(error)
         finally:
-            self._storage.end("complete" if is_whole else "failed")
+            try:
+                self._keep_at_end()
+            finally:
+                self._storage.end("complete" if is_whole else "failed")
+        for name in self._overrides.keys() - self.arrays.keys():
+            log.warning(
+                "%s: the settings have an array %s, the program none", self.record.label, name
+            )
+
+    def _keep_at_end(self) -> None:
+        """Record the dumps that are durable on all ranks, but not recorded: after an error."""
+        seconds = {name: array.end_seconds() for name, array in self.arrays.items()}
+        of_ranks = self._group.gather_at_end(seconds)
+        for name, array in self.arrays.items():
+            if all(name in each for each in of_ranks):
+                array.keep_at_end([each[name] for each in of_ranks])
 
     def _merge(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
         """Return the settings of an array: those of the file take the place of those given."""
         if name in self.arrays:
             raise OptionError(f"array {name}: the run has one of this name already")
-        run = RunSettings.from_mapping({"name": "run", "iterations": 0, "arrays": {name: values}})
-        settings = run.arrays[name]
-        ours = self._settings.arrays.get(name)
-        if ours is None:
-            return settings
+        overrides = self._overrides.get(name, {})
+        settings = self._read(name, values)
+        merged = self._read(name, {**values, **overrides})
         for key in ("shape", "dtype"):
-            if getattr(ours, key) != getattr(settings, key):
+            if getattr(merged, key) != getattr(settings, key):
                 raise OptionError(
                     f"array {name}: expected {key} {getattr(settings, key)} as in the program, "
-                    f"found {getattr(ours, key)} in the settings of the run"
+                    f"found {getattr(merged, key)} in the settings of the run"
                 )
-        return ours
+        for axis, length in zip(merged.dims, merged.shape, strict=False):
+            if self._lengths.setdefault(axis, length) != length:
+                raise OptionError(
+                    f"array {name}: expected axis {axis} of length {self._lengths[axis]}, as in an "
+                    f"array before, found {length}"
+                )
+        return merged
+
+    def _read(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
+        values_of_run = {"name": "run", "iterations": self.iterations, "arrays": {name: values}}
+        return RunSettings.from_mapping(values_of_run).arrays[name]
