@@ -24,11 +24,15 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import app
 from swathe.core.errors import (
+    AccessError,
+    ChangedError,
+    FormatError,
     LimitError,
     NoSuchRunError,
     OptionError,
     OutputError,
     SettingsError,
+    SourceError,
     SwatheError,
 )
 from swathe.runs.current_run import Run
@@ -453,6 +457,68 @@ def test_axes_of_one_name_have_one_length() -> None:
         run.array("a", (2, 3), "u1", dims=("y", "x"))
         with pytest.raises(OptionError, match="array b: expected axis x of length 3"):
             run.array("b", (4,), "u1", dims=("x",))
+
+
+def test_a_checkpoint_that_was_replaced_is_an_error_of_who_reads_it() -> None:
+    with swathe.run("app", iterations=9) as run:
+        state = run.array("state", (4,), "i4", mode="overwrite")
+        for iteration in range(2):
+            state.write(iteration, np.full(4, iteration, "i4"))
+        run.sync()
+        before = swathe.open_run("app")["state"]
+        for iteration in range(2, 5):
+            state.write(iteration, np.full(4, iteration, "i4"))
+    with pytest.raises(ChangedError, match="iteration 1 was replaced by a later one"):
+        before[1][...]
+
+
+def test_what_was_lost_or_changed_in_the_store_is_an_error() -> None:
+    with swathe.run("app", iterations=1) as run:
+        array = run.array("a", (4, 4), "i4")
+        for iteration in range(2):
+            array.write(iteration, np.ones((4, 4), "i4"))
+    folder = group_of("app")
+    (folder / "a/c/1/0/0").unlink()
+    later = swathe.open_run("app")["a"]
+    assert (later[0][...] == 1).all()
+    with pytest.raises(FormatError, match="iteration 1: expected 1 shards, found 0"):
+        later[1][...]
+    for file in (folder / "zarr.json", folder / "a/zarr.json"):
+        file.write_text(file.read_text().replace('"int32"', '"uint32"'))
+    with pytest.raises(FormatError, match=r"expected \(2, 4, 4\), int32, found .* uint32"):
+        swathe.open_run("app")["a"][0][...]
+
+
+def test_a_folder_that_leads_out_of_its_store_is_refused(disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (disk / "runs").symlink_to(tmp_path / "outside")
+    with pytest.raises(AccessError, match="leads out"), swathe.run("app", iterations=1) as run:
+        run.array("a", (4,), "i4")
+
+
+def test_a_store_without_an_answer_is_not_asked_for_each_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = []
+
+    def silent(name: str, _content: Any) -> None:
+        names.append(name)
+        raise SourceError(f"{name}: no answer in 30 s")
+
+    monkeypatch.setattr("swathe.runs.object_writer.write_object", silent)
+    with ObjectWriter(threads=1) as writer:
+        futures = writer.write((f"far:{each}", [b"x"]) for each in range(50))
+    assert names == ["far:0"]
+    for future in futures:
+        with pytest.raises(SourceError, match="far:0: no answer"):
+            future.result()
+
+
+def test_cyclic_axes_have_a_limit() -> None:
+    with swathe.run("app", iterations=0) as run:
+        with pytest.raises(OptionError, match="expected at most 1000000 blocks of a cyclic axis"):
+            run.array("a", (1 << 40,), "u1", pattern="C", location="disable")
+        run.array("b", (1 << 40,), "u1", pattern="B", location="disable")
 
 
 def test_memory_of_waiting_writes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_write_that_fails_takes_its_records_back() {
         let stripe = TestStripe::new(5, 1, false);
-        for size in [None, Some(500)] {
+        for size in [None, Some(500), Some(3_000_000)] {
             if let Some(size) = size {
                 stripe.put("a", &bytes_of(size, 1), false).expect("written");
             }

@@ -4,6 +4,7 @@ use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::Server;
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_store_api::{Source, StoreError};
@@ -96,17 +97,31 @@ pub(crate) fn sound_bytes(records: &[&Record]) -> Result<Vec<u8>, StoreError> {
     let no_record = || StoreError::NotFound { url: String::new(), why: ": no record".into() };
     let first = records.first().ok_or_else(no_record)?;
     let mut all = first.head[..first.start as usize].to_vec();
-    first.each_group(|number, bytes| {
-        let Err(damage) = decode_group(bytes) else {
-            all.extend_from_slice(bytes);
-            return Ok(());
-        };
-        let range = first.header.group_range(number);
-        let mut others = records[1..].iter().filter_map(|record| record.read(&range).ok());
-        let sound = others.find(|bytes| decode_group(bytes).is_ok());
-        all.extend_from_slice(&sound.ok_or_else(|| first.differs(damage))?);
-        Ok(())
-    })?;
+    // A server may have another version by now: then the next one is asked.
+    let mut read = VecDeque::from_iter(records);
+    while let Some(record) = read.pop_front() {
+        let result = record.each_group(|number, bytes| {
+            let range = first.header.group_range(number);
+            let at = first.start as usize + range.start as usize;
+            if at < all.len() {
+                return Ok(());
+            }
+            let Err(damage) = decode_group(bytes) else {
+                all.extend_from_slice(bytes);
+                return Ok(());
+            };
+            let mut others = records.iter().filter_map(|record| record.read(&range).ok());
+            let sound = others.find(|bytes| decode_group(bytes).is_ok());
+            all.extend_from_slice(&sound.ok_or_else(|| first.differs(damage))?);
+            Ok(())
+        });
+        match result {
+            Ok(()) => break,
+            Err(error @ StoreError::Differs { .. }) => return Err(error),
+            Err(error) if read.is_empty() => return Err(error),
+            Err(_) => {}
+        }
+    }
     Ok(all)
 }
 

@@ -34,7 +34,10 @@ def writing_profile(catalog: Catalog, store: Store) -> Profile | None:
             for sample in catalog.samples(root, this_host(), ["write"])
         ]
         if writes:
-            return fit(writes)
+            try:
+                return fit(writes)
+            except ValueError:  # none of them can be true
+                return None
     return None
 
 

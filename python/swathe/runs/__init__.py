@@ -99,7 +99,10 @@ def list(name: str | None = None, *, catalog: Catalog | None = None) -> Sequence
         CatalogError: If the catalogue cannot be read.
     """
     from swathe.catalog import Catalog
+    from swathe.core.argument_checks import check_text
 
+    if name is not None:
+        check_text("name", name)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
         return open_catalog.runs(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,17 +97,9 @@ class Run:
         """
         self._storage.check_open()
         with self._group.step() as step:
-            values: dict[str, Any] = {
-                "every": plain_number(every),
-                "pattern": pattern,
-                "mode": mode,
-            }
-            values |= {
-                "shape": [plain_number(each) for each in shape],
-                "dtype": np.dtype(dtype).str,
-                "dims": list(dims),
-            }
-            values["location"] = location if isinstance(location, str) else list(location)
+            values = {"every": plain_number(every), "pattern": pattern, "mode": mode}
+            values |= {"shape": _plain_list(shape), "dtype": _type_text(dtype)}
+            values |= {"dims": _plain_list(dims), "location": location}
             values |= {"within_s": within_s} if within_s is not None else {}
             settings = self._merge(name, values)
             step.what = f"array {name}: {settings}"
@@ -183,3 +175,16 @@ class Run:
     def _read(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
         values_of_run = {"name": "run", "iterations": self.iterations, "arrays": {name: values}}
         return RunSettings.from_mapping(values_of_run).arrays[name]
+
+
+def _plain_list(values: Any) -> Any:
+    """Return a sequence as a list with Python's numbers; what is none is refused later."""
+    return [plain_number(each) for each in values] if isinstance(values, Iterable) else values
+
+
+def _type_text(dtype: Any) -> Any:
+    """Return the text of a type of NumPy; what is none is refused later."""
+    try:
+        return dtype if isinstance(dtype, str) else np.dtype(dtype).str
+    except TypeError:
+        return dtype

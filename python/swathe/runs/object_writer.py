@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe.core.errors import OutputError, SourceError
 from swathe.core.outputs import make_folder, write_file
 from swathe.stores.copies import copy_object
 from swathe.stores.registry import native_stores
@@ -25,13 +26,17 @@ THREADS = 8
 
 
 class ObjectWriter:
-    """Threads that write objects; the caller goes on as long as few bytes wait."""
+    """Threads that write objects; the caller goes on as long as few bytes wait.
+
+    Once a store does not answer, what waits for it is not written.
+    """
 
     def __init__(self, threads: int = THREADS, most_waiting: int = MOST_WAITING) -> None:
         """Set the number of threads, and the bytes that may wait."""
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="swathe-run")
         self._most, self._waiting = most_waiting, 0
         self._room = threading.Condition()
+        self._silent: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -64,8 +69,15 @@ class ObjectWriter:
         return self._pool.submit(self._write, name, content, size)
 
     def _write(self, name: str, content: Content, size: int) -> float:
+        store = name.partition(":")[0]
         try:
+            if store in self._silent:
+                raise SourceError(f"{name}: not written: {self._silent[store]}")
             write_object(name, content)
+        except SourceError as error:
+            # Each object would wait for an answer as long as this one.
+            self._silent.setdefault(store, str(error))
+            raise
         finally:
             with self._room:
                 self._waiting -= size
@@ -92,6 +104,9 @@ def write_object(name: str, content: Content) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="swathe-run-") as folder:
         spool = Path(folder) / "object"
-        with spool.open("wb") as file:
-            file.writelines(content)
+        try:
+            with spool.open("wb") as file:
+                file.writelines(content)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot write: {error.strerror}") from error
         copy_object(os.fspath(spool), name, overwrite=True)

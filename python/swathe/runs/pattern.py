@@ -23,6 +23,7 @@ EXPECTATION = (
 NAME = re.compile(r"BLOCK|\*|CYCLIC(?:\((\d{1,9})\))?")
 LETTERS = {"B": "BLOCK", "*": "*", "C": "CYCLIC"}
 MOST_RANKS = 1 << 20
+MOST_BLOCKS = 1_000_000
 MOST_DIVISIONS = 4
 """Axes of an array that are divided, at most: more have too many grids of ranks to compare."""
 
@@ -91,8 +92,14 @@ class Pattern:
         """Return who has what of an array of a shape.
 
         Raises:
-            OptionError: If the number of ranks is invalid.
+            OptionError: If the number of ranks is invalid, or an axis has too many blocks.
         """
+        for axis, length in zip(self.axes, shape, strict=True):
+            if axis.kind == "cyclic" and length // axis.width > MOST_BLOCKS:
+                raise OptionError(
+                    f"pattern: expected at most {MOST_BLOCKS} blocks of a cyclic axis, found "
+                    f"{length // axis.width}"
+                )
         if not 1 <= ranks <= MOST_RANKS:
             raise OptionError(f"ranks: expected 1 to {MOST_RANKS}, found {ranks}")
         return Division(self, shape, rank_grid(self, shape, ranks), ranks)
@@ -136,19 +143,23 @@ class Division:
         """Return the shape of what a rank has; its ranges lie without gaps along each axis."""
         return tuple(sum(span.stop - span.start for span in spans) for spans in self.spans(rank))
 
-    def indices(self, rank: int) -> tuple[NDArray[np.intp], ...]:
-        """Return for each axis the indices that a rank has, ascending; none if it has nothing."""
-        none = np.empty(0, np.intp)
-        return tuple(
-            np.concatenate([none, *(np.arange(span.start, span.stop) for span in spans)])
-            for spans in self.spans(rank)
-        )
+    def indices(self, rank: int) -> tuple[slice | NDArray[np.intp], ...]:
+        """Return for each axis the indices that a rank has: a range, or an array, ascending."""
+        return tuple(_indices(spans) for spans in self.spans(rank))
 
     def pieces(self, rank: int) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """Yield the boxes of a rank: in the array, and in the rank's own block."""
         axes = [list(_with_places(spans)) for spans in self.spans(rank)]
         for box in product(*axes):
             yield tuple(whole for whole, _ in box), tuple(own for _, own in box)
+
+
+def _indices(spans: tuple[slice, ...]) -> slice | NDArray[np.intp]:
+    if not spans:
+        return slice(0, 0)
+    if len(spans) == 1:
+        return spans[0]
+    return np.concatenate([np.arange(span.start, span.stop) for span in spans])
 
 
 def _axis(name: str) -> Axis | None:

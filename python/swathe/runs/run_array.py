@@ -74,10 +74,11 @@ class RunArray:
         with group.step(f"{self.name}: write {iteration}") as answer:
             elements = self._check(iteration, block)
             answer.value = self._durable_seconds()
+        if all(answer.values):
+            with group.step():
+                self._keep(answer.values)
         if settings.is_disabled or iteration % settings.every:
             return
-        with group.step():
-            self._keep(answer.values)
         dump = self._next_dump(int(iteration))
         self._iterations.add(dump.iteration)
         # Appended first, so that `sync` raises errors of its objects, and that it was interrupted.

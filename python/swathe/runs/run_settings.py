@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 50
 MOST_ARRAYS = 1000
 RESERVED = re.compile(r"zarr\.json|iteration_.*")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
-MOST_DUMPS = 10_000_000
+MOST_DUMPS = 1_000_000
 """Dumps of an array in one run, at most."""
 SLOTS = 2
 """Places of an array of mode `overwrite`: the dump before stays until the next one is durable."""
@@ -41,7 +41,7 @@ def _plain_type(text: str) -> str:
 
     try:
         dtype = np.dtype(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         raise ValueError(f"expected a NumPy type such as f4 or u1, found {text!r:.40}") from error
     if dtype.itemsize not in SIZES.get(dtype.kind, ()):
         raise ValueError(f"expected a type of numbers such as f4 or u1, found {text!r:.40}")
@@ -229,7 +229,7 @@ def read_arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySetti
         SettingsError: If one is invalid; the key is named.
     """
     for name, raw in raw_arrays.items():
-        if not re.fullmatch(NAME, name) or RESERVED.fullmatch(name):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name) or RESERVED.fullmatch(name):
             raise SettingsError(
                 f"arrays: expected names of letters, digits, '_', '.' and '-', not zarr.json or "
                 f"iteration_..., found {name!r:.60}"

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog import Catalog
 from swathe.catalog.records.runs import DumpRecord, RunArrayRecord, RunRecord, RunState
-from swathe.core.errors import OptionError, OutputError
+from swathe.core.errors import CatalogError, OptionError, OutputError
 from swathe.runs.object_writer import Content, ObjectWriter, write_object
 from swathe.runs.placement import Placement, StoreRoom, place
 from swathe.runs.run_settings import ArraySettings, RunSettings
 from swathe.runs.store_rooms import store_rooms
 from swathe.runs.zarr_group import ZarrGroup
+from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
     from swathe.runs.rank_group import RankGroup
@@ -60,7 +61,13 @@ class Dump:
 
 
 def group_folder(run: RunRecord, store: str) -> str:
-    """Return the folder of a run in a store, `STORE:runs/NAME-NUMBER-xxxxxx.zarr`."""
+    """Return the folder of a run in a store, `STORE:runs/NAME-NUMBER-xxxxxx.zarr`.
+
+    Raises:
+        CatalogError: If the catalogue has no name of a folder.
+    """
+    if "/" in run.folder or run.folder.startswith("."):
+        raise CatalogError(f"run {run.label}: expected the name of a folder, found {run.folder!r}")
     return f"{store}:{FOLDER}/{run.folder}"
 
 
@@ -117,6 +124,9 @@ class RunStorage:
                     group = ZarrGroup(self.record.label, self.record.iterations)
                     self._groups[placement.store] = group
                 self._put(placement.store, self._groups[placement.store].add(name, array))
+                if self.group.rank == 0:
+                    # That what is written can be read: links may lead out of a store.
+                    native_stores().open(f"{group_folder(self.record, placement.store)}/zarr.json")
         return record, placements
 
     def check_open(self) -> None:

@@ -76,22 +76,27 @@ class ShardExchange:
 
 
 def _part_in(
-    indices: Sequence[NDArray[np.intp]], box: Box
+    indices: Sequence[slice | NDArray[np.intp]], box: Box
 ) -> tuple[Box, Place, tuple[Any, ...]] | None:
     """Return what a rank has of a box: where in its block, its shape, and the index in the box."""
-    part, places = [], []
+    part: list[slice] = []
+    places: list[slice | NDArray[np.intp]] = []
     for own, span in zip(indices, box, strict=True):
-        start, stop = np.searchsorted(own, [span.start, span.stop])
-        if start == stop:
+        if isinstance(own, slice):
+            start, stop = max(own.start, span.start), min(own.stop, span.stop)
+            part.append(slice(start - own.start, stop - own.start))
+            places.append(slice(start - span.start, stop - span.start))
+        else:
+            start, stop = map(int, np.searchsorted(own, [span.start, span.stop]))
+            part.append(slice(start, stop))
+            places.append(own[start:stop] - span.start)
+        if start >= stop:
             return None
-        part.append(slice(int(start), int(stop)))
-        places.append(own[start:stop] - span.start)
-    shape = tuple(len(each) for each in places)
-    ends = [(int(each[0]), int(each[-1]) + 1) for each in places]
-    if all(stop - start == length for (start, stop), length in zip(ends, shape, strict=True)):
-        return tuple(part), shape, tuple(slice(*each) for each in ends)
-    return tuple(part), shape, np.ix_(*places)
+    if all(isinstance(each, slice) for each in places):
+        return tuple(part), _shape(part), tuple(places)
+    arrays = [np.r_[each] if isinstance(each, slice) else each for each in places]
+    return tuple(part), _shape(part), np.ix_(*arrays)
 
 
-def _shape(box: Box) -> Place:
+def _shape(box: Sequence[slice]) -> Place:
     return tuple(span.stop - span.start for span in box)

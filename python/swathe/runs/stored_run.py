@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.core.errors import NoSuchRunError, SourceError
+from swathe.core.errors import ChangedError, FormatError, NoSuchRunError, SourceError
 from swathe.runs.run_settings import ArraySettings
 from swathe.runs.run_storage import group_folder
 from swathe.stores.listing import UnlistedObject, listed_objects
 from swathe.stores.registry import native_stores
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import DTypeLike, NDArray
 
     from swathe.catalog import Catalog
@@ -99,7 +103,8 @@ class StoredArray(Mapping[int, "StoredDump"]):
                 f"({_names_text(self.dumps)}), found {iteration!r:.40}"
             )
         dump = self.dumps[iteration]
-        return StoredDump(group_folder(self._run, dump.store), self.name, dump.slot, self.settings)
+        folder = group_folder(self._run, dump.store)
+        return StoredDump(folder, self.name, iteration, dump.slot, self.settings)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.dumps)
@@ -120,8 +125,11 @@ class StoredDump:
         dims: names of its axes, if the settings have them.
     """
 
-    def __init__(self, folder: str, name: str, slot: int, settings: ArraySettings) -> None:
+    def __init__(
+        self, folder: str, name: str, iteration: int, slot: int, settings: ArraySettings
+    ) -> None:
         """Set where it lies: a group, an array in it, and a place along its first axis."""
+        self._iteration, self._settings = iteration, settings
         self.shape, self.dtype = settings.shape, np.dtype(settings.dtype)
         self.ndim, self.dims = len(self.shape), settings.dims
         self._folder, self._name, self._slot = folder, name, slot
@@ -152,8 +160,35 @@ class StoredDump:
         from swathe.files.file import open as open_file
 
         file = open_file(self._folder)
-        assert isinstance(file, ArrayFile)
-        return file[f"/{self._name}"]
+        label = f"{self._folder}, array {self._name}"
+        if not isinstance(file, ArrayFile):
+            raise FormatError(f"{label}: expected a Zarr")
+        array = file[f"/{self._name}"]
+        expected_shape = (*array.shape[:1], *self.shape)
+        if array.shape != expected_shape or array.dtype != self.dtype or self._slot < 0:
+            raise FormatError(
+                f"{label}: expected {expected_shape}, {self.dtype}, found {array.shape}, "
+                f"{array.dtype}"
+            )
+        if self._settings.mode == "overwrite":
+            iterations = list(array.attrs.get("iterations", ()))
+            if iterations[self._slot : self._slot + 1] != [self._iteration]:
+                raise ChangedError(
+                    f"{label}: iteration {self._iteration} was replaced by a later one"
+                )
+        self._check_shards(label)
+        return array
+
+    def _check_shards(self, label: str) -> None:
+        """Check that all shards are there: one that is not would be read as fill."""
+        folder = f"{self._folder}/{self._name}/c/{self._slot}/"
+        listing = native_stores().list(folder, may_lack=True)
+        count = sum(1 for _ in listed_objects(listing, folder.partition(":")[2], None))
+        if count != self._settings.sharding.count:
+            raise FormatError(
+                f"{label}, iteration {self._iteration}: expected "
+                f"{self._settings.sharding.count} shards, found {count}"
+            )
 
 
 def remove_objects_of(record: RunRecord, catalog: Catalog) -> int:
@@ -177,7 +212,16 @@ def remove_objects_of(record: RunRecord, catalog: Catalog) -> int:
                 raise SourceError(f"{store.name}:{entry.path}: cannot be listed: {entry.reason}")
             engine.remove(f"{store.name}:{entry.path}")
             count += 1
+        if (local := engine.local_path(folder)) is not None:
+            _remove_empty_folders(local)
     return count
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    """Remove a folder of this machine and what is in it, if that is folders only."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):  # not empty
+            os.rmdir(path)
 
 
 def _names_text(names: Mapping[Any, object]) -> str:
