@@ -363,7 +363,7 @@ mod tests {
         let stripe = TestStripe::new(5, 1, false);
         for size in [None, Some(500), Some(3_000_000)] {
             if let Some(size) = size {
-                stripe.put("a", &bytes_of(size, 1), false).expect("written");
+                stripe.put("a", &bytes_of(size, 1), true).expect("written");
             }
             for number in 2..5 {
                 stripe.behaviours[number].is_full_of_records.store(true, Ordering::Relaxed);
