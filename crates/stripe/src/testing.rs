@@ -57,6 +57,8 @@ pub(crate) struct Behaviour {
     pub(crate) finds_damage: AtomicBool,
     /// Bytes that it proved.
     pub(crate) proven_bytes: AtomicU64,
+    /// Its sources that were made to prove what they send.
+    pub(crate) proof_sources: AtomicU64,
     /// It says nothing to a writer.
     pub(crate) is_deaf: AtomicBool,
     /// What it was asked.
@@ -166,6 +168,7 @@ impl Store for FlakyStore {
         if !self.is_proving() {
             return Ok(None);
         }
+        self.behaviour.proof_sources.fetch_add(1, Ordering::Relaxed);
         let inner = self.inner.open(object)?;
         Ok(Some(Arc::new(self.source(inner, Some(version)))))
     }
