@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.arrays.struct_metadata import structures_of
 from swathe.core.errors import FormatError, RegionError
 from swathe.files.places import hdf_eos_grid
 from swathe.files.places.hdf_eos_grid import eos_grid
@@ -149,7 +150,6 @@ def test_threads_that_ask_at_once_find_the_grid(
 ) -> None:
     """A second thread asks while the first one reads the text."""
     array, others = column(tmp_path / "a.he5"), []
-    structures_of = hdf_eos_grid.structures_of
 
     def read_with_another(text: object) -> object:
         monkeypatch.setattr(hdf_eos_grid, "structures_of", structures_of)
