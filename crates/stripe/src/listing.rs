@@ -7,7 +7,7 @@ use crate::names::{FileKind, kind_of};
 use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::{Generation, is_odd};
 use crate::records::{Records, majority, too_few_servers};
-use crate::server::{NO_ANSWER, Server, ServerItem};
+use crate::server::{Server, ServerItem};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -72,15 +72,11 @@ impl ListedObjects {
         };
         let results = ask_enough(&present(servers, majority(count)), count, GRACE, standing, work);
         let mut absences = Vec::new();
-        for (server, result) in servers.iter().zip(results) {
-            match result {
-                Some(Ok(())) => {}
-                Some(Err(StoreError::Interrupted { .. })) => {
-                    return Err(StoreError::Interrupted { url: url.to_string() });
-                }
-                Some(Err(error)) => absences.push(format!("{}: {error}", server.name)),
-                None => absences.push(format!("{}: {NO_ANSWER}", server.name)),
+        for (server, result) in servers.iter().zip(&results) {
+            if let Some(Err(StoreError::Interrupted { .. })) = result {
+                return Err(StoreError::Interrupted { url: url.to_string() });
             }
+            absences.extend(server.failure(result.as_ref()));
         }
         if absences.len() >= majority(count) {
             return Err(too_few_servers(url, "listings of", majority(count), count, &absences));

@@ -131,7 +131,7 @@ impl Part {
         store.map_or(0.0, |store| PartCosts::of_store(&**store).estimate_s(asks))
     }
 
-    /// Whether its server cannot be connected to, and others of its requests wait to try again.
+    /// Whether the last connection to its server failed; requests may be waiting to retry.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.places().iter().all(|server| server.store().is_unreachable())
     }

@@ -13,7 +13,7 @@ use crate::part_writer::PartWriter;
 use crate::question::{Grace, Standing, ask_enough, present};
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::{Records, majority, too_few_servers};
-use crate::server::{NO_ANSWER, Server};
+use crate::server::Server;
 use crate::server_record::{Answer, Record};
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
@@ -335,12 +335,20 @@ pub(crate) fn put_or_take_back(
     record: Vec<u8>,
     before: &Records,
 ) -> Result<(), StoreError> {
-    let Err(error) = put_records(servers, &header.path, url, record) else { return Ok(()) };
+    let results = put_records(servers, &header.path, record);
+    let each = servers.iter().zip(&results);
+    let failures: Vec<String> =
+        each.filter_map(|(server, result)| server.failure(result.as_ref())).collect();
+    let (count, minimum) = (servers.len(), majority(servers.len()));
+    if count - failures.len() >= minimum {
+        return Ok(());
+    }
+    let error = too_few_servers(url, "its record on", minimum, count, &failures);
     let StoreError::Network { url, why } = error else { return Err(error) };
     let newest = before.newest().map(|record| &record.header);
     let last: Vec<&Record> =
         before.records().filter(|record| Some(&record.header) == newest).collect();
-    let left = take_back(servers, &header.path, &header.generation, &last);
+    let left = take_back(servers, &header.path, &header.generation, &last, &results);
     let why = match left.is_empty() {
         true => format!("{why}; {TAKEN_BACK}"),
         false => format!(
@@ -351,13 +359,12 @@ pub(crate) fn put_or_take_back(
     Err(StoreError::Network { url, why })
 }
 
-/// Write a record to all servers; a majority is enough.
+/// Write a record to all servers; a majority is enough. What they say, by their numbers.
 fn put_records(
     servers: &[Arc<Server>],
     path: &str,
-    url: &str,
     record: Vec<u8>,
-) -> Result<(), StoreError> {
+) -> Vec<Option<Result<(), StoreError>>> {
     let (path, record) = (record_path(path), Bytes::from(record));
     let (count, minimum) = (servers.len(), majority(servers.len()));
     let standing = |results: &[Option<Result<(), StoreError>>]| {
@@ -366,20 +373,7 @@ fn put_records(
         Standing::of(good, outcomes.count() - good, minimum, count)
     };
     let put = move |_, server: &Server| server.put(&path, &record);
-    let results = ask_enough(&present(servers, minimum), count, RECORD, standing, put);
-    let failures: Vec<String> = servers
-        .iter()
-        .zip(results)
-        .filter_map(|(server, result)| match result {
-            Some(Ok(())) => None,
-            Some(Err(error)) => Some(format!("{}: {error}", server.name)),
-            None => Some(format!("{}: {NO_ANSWER}", server.name)),
-        })
-        .collect();
-    if count - failures.len() >= minimum {
-        return Ok(());
-    }
-    Err(too_few_servers(url, "its record on", minimum, count, &failures))
+    ask_enough(&present(servers, minimum), count, RECORD, standing, put)
 }
 
 /// Remove the parts of versions that are no longer needed. What cannot be removed now is found by

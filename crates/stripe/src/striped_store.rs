@@ -131,11 +131,13 @@ impl StripedStore {
             if records.count_statements() < majority(self.servers.len()) {
                 records = Records::read(&self.servers, path, true);
             }
-            if records.is_disputed() {
-                roll_forward(&self.servers, &records, url, || self.object_of(url, &records))?;
-            }
         }
-        self.object_of(url, &records)
+        let object = self.object_of(url, &records);
+        let is_known = matches!(object, Ok(_) | Err(StoreError::NotFound { .. }));
+        if is_known && records.is_disputed() {
+            roll_forward(&self.servers, &records, url, object.as_ref().ok())?;
+        }
+        object
     }
 
     /// The object that these records are of.

@@ -57,6 +57,8 @@ pub(crate) struct Behaviour {
     pub(crate) finds_damage: AtomicBool,
     /// Bytes that it proved.
     pub(crate) proven_bytes: AtomicU64,
+    /// Its sources that were made to prove what they send.
+    pub(crate) proof_sources: AtomicU64,
     /// It says nothing to a writer.
     pub(crate) is_deaf: AtomicBool,
     /// What it was asked.
@@ -65,6 +67,12 @@ pub(crate) struct Behaviour {
     pub(crate) is_full: AtomicBool,
     /// No record can be written to it.
     pub(crate) is_full_of_records: AtomicBool,
+    /// It refuses records.
+    pub(crate) refuses_records: AtomicBool,
+    /// What it says of a record is lost on the way.
+    pub(crate) loses_answers: AtomicBool,
+    /// Records that were to be written to it.
+    pub(crate) record_puts: AtomicU64,
     /// It dies when it has the next record, before it says so.
     pub(crate) dies_of_record: AtomicBool,
     /// Each opening takes so long,
@@ -166,6 +174,7 @@ impl Store for FlakyStore {
         if !self.is_proving() {
             return Ok(None);
         }
+        self.behaviour.proof_sources.fetch_add(1, Ordering::Relaxed);
         let inner = self.inner.open(object)?;
         Ok(Some(Arc::new(self.source(inner, Some(version)))))
     }
@@ -191,8 +200,16 @@ impl Store for FlakyStore {
         in_parts: bool,
     ) -> Result<Box<dyn Sink>, StoreError> {
         self.check(object.url)?;
-        hang_while(&self.behaviour.is_deaf, object.url)?;
         let is_record = object.url.ends_with(".stripe");
+        self.behaviour.record_puts.fetch_add(is_record.into(), Ordering::Relaxed);
+        hang_while(&self.behaviour.is_deaf, object.url)?;
+        let (url, is) = (object.url.to_string(), |flag: &AtomicBool| flag.load(Ordering::Relaxed));
+        if is_record && is(&self.behaviour.refuses_records) {
+            return Err(StoreError::Forbidden { url, why: "read only".into() });
+        }
+        if is_record && is(&self.behaviour.loses_answers) {
+            return Err(StoreError::Network { url, why: "reset".into() });
+        }
         if self.behaviour.is_full.load(Ordering::Relaxed)
             || is_record && self.behaviour.is_full_of_records.load(Ordering::Relaxed)
         {

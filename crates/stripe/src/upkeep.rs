@@ -1,5 +1,6 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
+use crate::minority::too_few_parts;
 use crate::names::{part_path, record_path};
 use crate::object::Object;
 use crate::part_fetch::DAMAGE_BYTES;
@@ -156,12 +157,8 @@ impl Upkeep {
         if losses > layout.parity as usize && records.is_disputed() {
             // Who reads it would lose the older version that others have.
             let server = self.0.settings().name.clone();
-            let why = format!(
-                "expected {} parts of its newest version, whose record a minority of the servers \
-                 has, found {}",
-                layout.data,
-                layout.parts() as usize - losses
-            );
+            let found = layout.parts() as usize - losses;
+            let why = too_few_parts(layout.data as usize, found);
             report.failures.push(RepairFailure { server, why });
             return Ok(report);
         }

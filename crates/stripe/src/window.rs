@@ -3,24 +3,26 @@
 //! Each part is asked for what is needed of it. A part that is slow, late or lost is left out, if
 //! others are enough to rebuild what it has. All bytes are checked before they count.
 
+mod needs;
+#[cfg(test)]
+mod tests;
+
 use crate::liveness::Living;
 use crate::object::Object;
-use crate::part_costs::Ask;
 use crate::part_fetch::{Message, PartAsks, PartFetch};
 use crate::question::ask_all;
 use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::server::Server;
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use swathe_store_api::{Interrupt, StoreError};
+use swathe_store_api::{Interrupt, Source, StoreError};
 
-/// A part is left out if a window then takes less than this share of its time.
-const WORTH: f64 = 0.8;
 /// A wait is checked for an interrupt after this time.
 const STEP: Duration = Duration::from_millis(100);
 /// A server that is needed and sent nothing for this time is asked whether it is there.
@@ -47,6 +49,8 @@ pub(crate) struct Window {
     most_streams: u32,
     /// Whether its ranges are short: whole blocks of checksums would be many more bytes.
     is_short: bool,
+    /// Of each part, what proves its bytes, once that was asked for.
+    proofs: Vec<OnceCell<Option<Arc<dyn Source>>>>,
     sender: Sender<(usize, Message)>,
     receiver: Receiver<(usize, Message)>,
 }
@@ -58,6 +62,13 @@ impl Window {
         requests: Vec<Range<u64>>,
         most_streams: u32,
     ) -> Window {
+        let mut window = Window::of(object, requests, most_streams);
+        window.begin();
+        window
+    }
+
+    /// A window that has asked for nothing yet.
+    fn of(object: Arc<Object>, requests: Vec<Range<u64>>, most_streams: u32) -> Window {
         let layout = object.layout();
         let targets = ShardRanges::of(layout, &requests);
         let mut window = Window::new(object, ShardRanges::default());
@@ -65,13 +76,13 @@ impl Window {
         window.targets = targets.widen(layout, |id| window.is_exact(id));
         (window.requests, window.most_streams) = (requests, most_streams);
         window.leave_out_slow_parts();
-        window.begin();
         window
     }
 
     fn new(object: Arc<Object>, targets: ShardRanges) -> Window {
         let (sender, receiver) = channel();
         Window {
+            proofs: vec![OnceCell::new(); object.parts.len()],
             object,
             requests: Vec::new(),
             targets,
@@ -104,153 +115,6 @@ impl Window {
         window
     }
 
-    /// Leave out parts as long as the others are quicker without them.
-    fn leave_out_slow_parts(&mut self) {
-        if self.object.layout().parity == 0 {
-            return;
-        }
-        let Some(mut times) = self.part_times() else { return };
-        while self.slow.len() < self.object.layout().parity as usize {
-            let Some((slowest, seconds)) = times.pop() else { return };
-            // Without it the others have more to do, not less.
-            if times.last().is_none_or(|(_, next)| *next >= WORTH * seconds) {
-                return;
-            }
-            self.slow.insert(slowest);
-            match self.part_times() {
-                Some(without)
-                    if without.last().is_some_and(|(_, most)| *most < WORTH * seconds) =>
-                {
-                    times = without;
-                }
-                _ => {
-                    self.slow.remove(&slowest);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// The parts with their predicted seconds, the slowest last. `None` if too few can be read.
-    fn part_times(&self) -> Option<Vec<(u32, f64)>> {
-        let asks = self.asks_by_part(&self.needs(&HashSet::new())?);
-        let mut times: Vec<(u32, f64)> = (0..)
-            .zip(&asks)
-            .map(|(part, asks)| (part, self.object.parts[part as usize].estimate_s(asks)))
-            .collect();
-        times.sort_by(|one, other| one.1.total_cmp(&other.1));
-        Some(times)
-    }
-
-    /// Whether a shard is read without the bytes around what is wanted.
-    fn is_exact(&self, (row, shard): ShardId) -> bool {
-        let part = self.object.layout().part_of(row, shard);
-        self.is_short && self.object.parts[part as usize].proof_source().is_some()
-    }
-
-    /// A range of a shard in whole blocks of checksums.
-    fn widen(&self, (row, shard): ShardId, range: &Range<u64>) -> Range<u64> {
-        let layout = self.object.layout();
-        layout.widen(range, layout.shard_bytes(row, shard))
-    }
-
-    /// Whether bytes of a shard are here, or follow from others.
-    fn can_give(&self, id: ShardId, range: &Range<u64>) -> bool {
-        self.shards.get(id, range).is_some()
-            || self.shards.can_rebuild(self.object.layout(), id, &self.widen(id, range))
-    }
-
-    /// Whether bytes of a shard are to be had from its part.
-    fn is_usable(&self, (row, shard): ShardId, without: &HashSet<u32>) -> bool {
-        let part = self.object.layout().part_of(row, shard);
-        !without.contains(&part)
-            && !self.bad_shards.contains(&(row, shard))
-            && self.object.parts[part as usize].is_there()
-    }
-
-    /// Whether it is better to leave them.
-    fn is_avoided(&self, (row, shard): ShardId) -> bool {
-        let part = self.object.layout().part_of(row, shard);
-        self.slow.contains(&part) || !self.object.parts[part as usize].is_usable()
-    }
-
-    /// What is still to be read for what is wanted; `None` if it cannot be. `without`: parts that
-    /// are not to be asked.
-    fn needs(&self, without: &HashSet<u32>) -> Option<ShardRanges> {
-        let mut needs = ShardRanges::default();
-        let mut losses = Vec::new();
-        for (id, ranges) in self.targets.iter() {
-            let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
-            let is_exact = self.is_exact(id);
-            if is_direct && self.shards.is_empty() && (is_exact || !self.is_short) {
-                needs.add_all(id, ranges);
-                continue;
-            }
-            for range in ranges.iter().filter(|range| !self.can_give(id, range)) {
-                match is_direct {
-                    true if is_exact => needs.add(id, range.clone()),
-                    true => needs.add(id, self.widen(id, range)),
-                    false => losses.push((id, self.widen(id, range))),
-                }
-            }
-        }
-        for (id, range) in losses {
-            self.add_helpers(id, &range, without, &mut needs)?;
-        }
-        Some(needs)
-    }
-
-    /// What is needed to rebuild bytes of a shard; the shard itself, if others are too few.
-    fn add_helpers(
-        &self,
-        id: ShardId,
-        range: &Range<u64>,
-        without: &HashSet<u32>,
-        needs: &mut ShardRanges,
-    ) -> Option<()> {
-        let (layout, row) = (self.object.layout(), id.0);
-        let others = (0..layout.parts()).map(|shard| (row, shard)).filter(|&other| other != id);
-        let mut others: Vec<ShardId> =
-            others.filter(|&other| self.is_usable(other, without)).collect();
-        let own = self.is_usable(id, without);
-        if (layout.parity == 0 || others.len() < layout.data as usize) && own {
-            needs.add(id, range.clone());
-            return Some(());
-        }
-        // First those that are there or asked for already, last those that are better left.
-        others.sort_by_key(|&other| {
-            let is_cheap = self.shards.get(other, range).is_some() || needs.has(other);
-            (self.is_avoided(other), !is_cheap)
-        });
-        let helpers = others.get(..layout.data as usize)?;
-        if own && helpers.iter().any(|&other| self.is_avoided(other)) {
-            needs.add(id, range.clone());
-            return Some(());
-        }
-        for &other in helpers {
-            let length = layout.shard_bytes(row, other.1);
-            let there = range.start.min(length)..range.end.min(length);
-            if !there.is_empty() && self.shards.get(other, &there).is_none() {
-                needs.add(other, layout.widen(&there, length));
-            }
-        }
-        Some(())
-    }
-
-    fn asks_by_part(&self, needs: &ShardRanges) -> Vec<Vec<Ask>> {
-        let layout = self.object.layout();
-        let mut asks = vec![Vec::new(); layout.parts() as usize];
-        for (id, ranges) in needs.iter() {
-            let part = layout.part_of(id.0, id.1);
-            asks[part as usize].extend(ranges.iter().map(|range| Ask {
-                id,
-                in_shard: range.clone(),
-                in_part: layout.in_part(id.0, range),
-            }));
-        }
-        asks
-    }
-
     /// Ask parts for what is needed; the numbers of the fetches.
     fn ask(&mut self, needs: &ShardRanges) -> Range<usize> {
         let first = self.fetches.len();
@@ -259,7 +123,7 @@ impl Window {
         let most_streams = (self.most_streams / parts.max(1)).max(1);
         for (part, asks) in (0..).zip(all).filter(|(_, asks)| !asks.is_empty()) {
             let number = self.fetches.len();
-            let proof = self.object.parts[part as usize].proof_source().filter(|_| self.is_short);
+            let proof = self.proof(part).cloned();
             let what = PartAsks { part, asks, most_streams, proof };
             self.fetches.push(PartFetch::start(&self.object, what, number, &self.sender));
         }
@@ -520,6 +384,7 @@ impl Window {
         // As any other server it says more, and all is compared with checksums.
         if is_other && self.fetches[number].what.proof.is_some() {
             part.distrust();
+            self.proofs[self.fetches[number].part as usize] = OnceCell::from(None);
             return Ok(());
         }
         if is_other && part.is_assumed() && part.open_anew().is_ok() {

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
     from swathe.operations.grid import Grid
-    from swathe.operations.registry import ResultOptions
 
 
 def align_cutout(
@@ -54,28 +53,3 @@ def without_images(rows: RowTable) -> Fault:
         if status != "no-overlap":
             return "error", f"there is no image of it; {rows.id[row]}: {reason}"
     return "no-overlap", "there is no image of it"
-
-
-def combine(
-    path: Path,
-    grid: Grid | None,
-    rows: RowTable,
-    pixels: Sequence[Path],
-    result_options: ResultOptions,
-    should_stop: Callable[[], bool],
-) -> bool:
-    """Write a result; return false if it was stopped before the end.
-
-    Args:
-        path: file of the result.
-        grid: pixel grid of the result; of granules `None`.
-        rows: rows of the images or granules, in order.
-        pixels: file of each of them, as `align_cutout` or the operation writes it.
-        result_options: options of the result.
-        should_stop: function that returns whether to stop.
-
-    Raises:
-        SwatheError: As `GroupingOperation.combine`.
-    """
-    kind = result_options.grouping
-    return kind.combine(path, grid, rows, pixels, result_options.own, should_stop)

@@ -22,7 +22,7 @@ from swathe.files.conversion import digest_of, read_cutout
 from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.array_results import is_of_array
-from swathe.operations.combination import align_cutout, combine, without_images
+from swathe.operations.combination import align_cutout, without_images
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands
 
@@ -363,7 +363,9 @@ class Combiner:
         path = self.files.scratch / f"{row}{self.result_options.suffix}"
         pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if combine(path, grid, input_rows, pixels, self.result_options, self.files.should_stop):
+            options, should_stop = self.result_options, self.files.should_stop
+            combine = options.grouping.combine
+            if combine(path, grid, input_rows, pixels, options.own, should_stop):
                 yield self.files.put(new, self._content(path, self.files.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))

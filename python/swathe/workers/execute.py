@@ -35,7 +35,7 @@ from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
 from swathe.operations.array_results import ArrayResults, is_of_array
-from swathe.operations.combination import align_cutout, combine, without_images
+from swathe.operations.combination import align_cutout, without_images
 from swathe.operations.grid import enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
@@ -434,10 +434,12 @@ class _BatchRun:
             if (failure_text := self._restore_inputs(images, row)) is not None:
                 self.single.append(end_row(row, "error", failure_text))
                 continue
-            new = self.aside / f"{row.number}{self.options.results.suffix}"
+            results = self.options.results
+            new = self.aside / f"{row.number}{results.suffix}"
             pixels = [input_of(self.folder, number) for number in images.number.tolist()]
             try:
-                if not combine(new, grid, images, pixels, self.options.results, self._ends):
+                combine = results.grouping.combine
+                if not combine(new, grid, images, pixels, results.own, self._ends):
                     return
             except SwatheError as error:
                 self.single.append(end_row(row, "error", str(error)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.arrays.struct_metadata import structures_of
 from swathe.core.errors import FormatError, RegionError
+from swathe.files.places import hdf_eos_grid
 from swathe.files.places.hdf_eos_grid import eos_grid
 from swathe.files.places.regions import region_of_bounds
 from swathe.files.places.tie_points import tie_points
@@ -140,6 +143,23 @@ def test_corners_that_lie_are_errors(tmp_path: Path, values: dict[str, Any]) -> 
     with pytest.warns(UserWarning, match="the cut has no place"):
         cutout = cut(tmp_path / "a.he5", array=hdf_eos5.COLUMN, box=(0, 0, 2, 2))
     assert cutout.coords == {}
+
+
+def test_threads_that_ask_at_once_find_the_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second thread asks while the first one reads the text."""
+    array, others = column(tmp_path / "a.he5"), []
+
+    def read_with_another(text: object) -> object:
+        monkeypatch.setattr(hdf_eos_grid, "structures_of", structures_of)
+        with ThreadPoolExecutor(1) as pool:
+            others.append(pool.submit(eos_grid, array).result())
+        return structures_of(text)
+
+    monkeypatch.setattr(hdf_eos_grid, "structures_of", read_with_another)
+    grid = eos_grid(array)
+    assert grid is not None and others == [grid]
 
 
 def test_another_projection_is_named(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How long one that failed before may take to answer while it is written to.
 const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
 
+/// For how long a server that refused a record is not given one by a reader.
+const REFUSAL_MEMORY: Duration = Duration::from_secs(600);
+
 /// Whether a server failed.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
@@ -27,6 +30,8 @@ pub(crate) struct Health {
     pub(crate) path: String,
     /// When its folder was there.
     pub(crate) folder_seen_at: Option<Instant>,
+    /// When it refused a record of a reader, unless it took one since.
+    refused_at: Option<Instant>,
 }
 
 impl Health {
@@ -95,6 +100,32 @@ impl Server {
     /// The error that it failed a moment ago, and is not asked now.
     pub(crate) fn absence(&self) -> StoreError {
         StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
+    }
+
+    /// Why its part of some work was not done, with its name; `None` if it was. `result`: what it
+    /// said, if anything.
+    pub(crate) fn failure<T>(&self, result: Option<&Result<T, StoreError>>) -> Option<String> {
+        match result {
+            Some(Ok(_)) => None,
+            Some(Err(error)) => Some(format!("{}: {error}", self.name)),
+            None => Some(format!("{}: {NO_ANSWER}", self.name)),
+        }
+    }
+
+    /// Whether it refused a record of a reader a while ago.
+    pub(crate) fn refuses_records(&self) -> bool {
+        self.lock().refused_at.is_some_and(|at| at.elapsed() < REFUSAL_MEMORY)
+    }
+
+    /// Remember whether it took or refused a record of a reader.
+    pub(crate) fn learn_refusal(&self, result: &Result<(), StoreError>) {
+        match result {
+            Ok(()) => self.lock().refused_at = None,
+            Err(StoreError::Forbidden { .. } | StoreError::Unsupported { .. }) => {
+                self.lock().refused_at = Some(Instant::now());
+            }
+            Err(_) => {}
+        }
     }
 
     /// Remember that it failed.

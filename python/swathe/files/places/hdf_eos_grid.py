@@ -241,10 +241,12 @@ def _entries(array: Array) -> dict[str, str]:
     name = next((each.partition(":")[2] for each in array.dims if ":" in each), "")
     grids = _GRIDS.get(array.tree)
     if grids is None:
-        grids = _GRIDS.setdefault(array.tree, {})
+        grids = {}
         for each in structures_of(array.root_attrs.get(STRUCTURE)):
             if each.kind == "GRID" and each.name:
                 grids.setdefault(each.name, each.entries)
+        # Other threads see all grids of a file or none.
+        _GRIDS[array.tree] = grids
     return grids.get(name, {})
 
 
