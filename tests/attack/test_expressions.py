@@ -32,8 +32,8 @@ PACKAGE = Path(swathe.__file__).parent
 LENGTH = 100_000
 LONGEST_S = 2.0
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
-DYNAMIC = {("stores.registry", "re.compile")}
-"""Made while the package runs: of the names of stores, escaped."""
+DYNAMIC = {(name, "re.compile") for name in ("stores.registry", "files.array_outputs.asdf_rest")}
+"""Made while the package runs: of the names of stores, escaped, and of a mark that is drawn."""
 
 
 class Use(NamedTuple):

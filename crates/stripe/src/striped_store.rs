@@ -127,10 +127,8 @@ impl StripedStore {
     pub(crate) fn open_object(&self, url: &str) -> Result<Object, StoreError> {
         let path = self.object_path(url)?;
         let mut records = Records::read(&self.servers, path, false);
-        if records.is_disputed() {
-            if records.count_statements() < majority(self.servers.len()) {
-                records = Records::read(&self.servers, path, true);
-            }
+        if records.is_disputed() && records.count_statements() < majority(self.servers.len()) {
+            records = Records::read(&self.servers, path, true);
         }
         let object = self.object_of(url, &records);
         let is_known = matches!(object, Ok(_) | Err(StoreError::NotFound { .. }));

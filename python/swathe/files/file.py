@@ -23,7 +23,6 @@ from swathe.files.hdu import HduInfo
 from swathe.files.image import Image
 from swathe.files.open_object import OpenObject
 from swathe.files.source_name import name_of
-from swathe.files.targets.hdus import is_array_path
 from swathe.stores.registry import stores_for
 
 if TYPE_CHECKING:
@@ -373,7 +372,7 @@ def sky_of(file: str, hdu: HduKey | None) -> SkyBoxes:
     Raises:
         SwatheError: If the file cannot be read, or has no such array or WCS.
     """
-    if isinstance(hdu, str) and is_array_path(hdu):
+    if isinstance(hdu, str) and hdu.startswith("/"):
         from swathe.files.places.sky import array_sky
 
         source = open_any(file)

@@ -157,20 +157,20 @@ class Run:
             raise OptionError(f"array {name}: the run has one of this name already")
         overrides = self._overrides.get(name, {})
         settings = self._read(name, values)
-        merged = self._read(name, {**values, **overrides})
+        result = self._read(name, {**values, **overrides})
         for key in ("shape", "dtype"):
-            if getattr(merged, key) != getattr(settings, key):
+            if getattr(result, key) != getattr(settings, key):
                 raise OptionError(
                     f"array {name}: expected {key} {getattr(settings, key)} as in the program, "
-                    f"found {getattr(merged, key)} in the settings of the run"
+                    f"found {getattr(result, key)} in the settings of the run"
                 )
-        for axis, length in zip(merged.dims, merged.shape, strict=False):
+        for axis, length in zip(result.dims, result.shape, strict=False):
             if self._lengths.setdefault(axis, length) != length:
                 raise OptionError(
                     f"array {name}: expected axis {axis} of length {self._lengths[axis]}, as in an "
                     f"array before, found {length}"
                 )
-        return merged
+        return result
 
     def _read(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
         values_of_run = {"name": "run", "iterations": self.iterations, "arrays": {name: values}}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from swathe.runs.ranks import Ranks
 
-GONE = "a rank has left the run"
+DEPARTURE = "a rank has left the run"
 """Step of a rank that will take no other."""
 
 
@@ -68,8 +68,8 @@ class RankGroup:
             yield step
         except Exception as problem:
             error = problem
-        outcomes = self._ranks.gather((step.what, step.value, _described(error)))
-        self._is_broken = any(other == GONE for other, _, _ in outcomes)
+        outcomes = self._ranks.gather((step.what, step.value, _description(error)))
+        self._is_broken = any(other == DEPARTURE for other, _, _ in outcomes)
         if error is not None:
             raise error
         for rank, (_, _, fault) in enumerate(outcomes):
@@ -86,7 +86,7 @@ class RankGroup:
     def leave(self, error: BaseException) -> None:
         """Tell the others that this rank takes no further step."""
         if not self._is_broken:
-            self._ranks.gather((GONE, None, _described(error)))
+            self._ranks.gather((DEPARTURE, None, _description(error)))
             self._is_broken = True
 
     def gather_at_end(self, value: Any) -> list[Any]:
@@ -104,12 +104,12 @@ class RankGroup:
         self._ranks.close()
 
 
-def _described(error: BaseException | None) -> tuple[str, str] | None:
+def _description(error: BaseException | None) -> tuple[str, str] | None:
     return None if error is None else (type(error).__name__, str(error))
 
 
 def _error_of(rank: int, kind: str, reason: str) -> SwatheError:
-    known = getattr(errors, kind, None)
-    if isinstance(known, type) and issubclass(known, SwatheError):
-        return known(f"rank {rank}: {reason}")
+    error_class = getattr(errors, kind, None)
+    if isinstance(error_class, type) and issubclass(error_class, SwatheError):
+        return error_class(f"rank {rank}: {reason}")
     return OutputError(f"rank {rank} has failed: {kind}: {reason}")

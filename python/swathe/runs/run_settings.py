@@ -24,7 +24,7 @@ MOST_ITERATIONS = 10**12
 MOST_BYTES = 1 << 50
 """Largest array at one iteration, in bytes."""
 MOST_ARRAYS = 1000
-RESERVED = re.compile(r"zarr\.json|iteration_.*")
+NAMES_OF_GROUP = re.compile(r"zarr\.json|iteration_.*")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
 MOST_DUMPS = 1_000_000
 """Dumps of an array in one run, at most."""
@@ -229,7 +229,11 @@ def read_arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySetti
         SettingsError: If one is invalid; the key is named.
     """
     for name, raw in raw_arrays.items():
-        if not isinstance(name, str) or not re.fullmatch(NAME, name) or RESERVED.fullmatch(name):
+        if (
+            not isinstance(name, str)
+            or not re.fullmatch(NAME, name)
+            or NAMES_OF_GROUP.fullmatch(name)
+        ):
             raise SettingsError(
                 f"arrays: expected names of letters, digits, '_', '.' and '-', not zarr.json or "
                 f"iteration_..., found {name!r:.60}"

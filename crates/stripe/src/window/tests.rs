@@ -22,7 +22,7 @@ fn a_reader_that_distrusts_a_server_does_not_change_what_others_asked_for() {
         window.ask(&needs);
         let answers = window.answers().expect("read");
         assert!(answers == [&bytes[1001..1201], &bytes[40_001..40_009]], "parity {parity}");
-        assert_eq!(object.take_notes(), [String::new(); 0]);
+        assert!(object.take_notes().is_empty());
     }
 }
 
