@@ -29,6 +29,12 @@ def run_of(iterations: int = 9, **arrays: dict[str, Any]) -> RunSettings:
     return RunSettings.from_mapping({"name": "app", "iterations": iterations, "arrays": given})
 
 
+def placements_of(
+    run: RunSettings, stores: list[StoreRoom], default: str | None = None
+) -> dict[str, tuple[Placement, ...]]:
+    return place(run.arrays, run.iterations, stores, default)
+
+
 def measured(*points: tuple[int, float]) -> WriteRate:
     """Return the costs of a store by the time of objects of some sizes, one after the other."""
     return WriteRate(Costs(0.0, 0.0, points, 1e12, NO_LIMIT, 1), 0.1)
@@ -53,7 +59,7 @@ def test_figures_of_the_paper() -> None:
         "lab": measured((2 * MIB, 10.0), (8 * MIB, 38.688)),
     }
     stores = [StoreRoom("lab", "wan"), StoreRoom("vault", "tape")]
-    prediction = predict_run(run, place(run, stores), rates)
+    prediction = predict_run(run, placements_of(run, stores), rates)
     assert prediction.seconds == pytest.approx(40743.78, rel=1e-3)
     assert {row["dumps"] for row in prediction.rows()} == {21}
     assert prediction.bytes_by_store == {"lab": 21 * 8 * MIB, "vault": 21 * (11 * 8 + 7 * 2) * MIB}
@@ -65,31 +71,31 @@ def test_a_hint_is_the_store_of_its_tier_with_most_room() -> None:
     run = run_of(
         a={"location": "LOCALDISK"}, b={"location": "remotedisk"}, c={}, d={"location": "disable"}
     )
-    placements = place(run, [DISK, more, LAN, TAPE])
+    placements = placements_of(run, [DISK, more, LAN, TAPE])
     assert {name: [each.store for each in some] for name, some in placements.items()} == {
         "a": ["scratch"], "b": ["lab"], "c": ["vault"], "d": [],
     }  # fmt: skip
-    assert place(run_of(c={}), [DISK, LAN])["c"][0].store == "lab"
-    assert place(run_of(c={}), [DISK, LAN, TAPE], "disk")["c"][0].store == "disk"
+    assert placements_of(run_of(c={}), [DISK, LAN])["c"][0].store == "lab"
+    assert placements_of(run_of(c={}), [DISK, LAN, TAPE], "disk")["c"][0].store == "disk"
 
 
 def test_an_array_that_no_store_holds_goes_to_several() -> None:
     run = run_of(a={"location": "disk"}, b={"location": ["disk", "lab"], "every": 3})
-    assert place(run, [DISK, LAN])["b"] == (Placement("lab", 0, 4),)  # `a` fills the disk
+    assert placements_of(run, [DISK, LAN])["b"] == (Placement("lab", 0, 4),)  # `a` fills the disk
     run = run_of(69, a={"location": ["localdisk", "remotedisk", "remotetape"]})
-    parts = place(run, [DISK, LAN, TAPE])["a"]
+    parts = placements_of(run, [DISK, LAN, TAPE])["a"]
     assert parts == (Placement("vault", 0, 70),)  # the first that holds all
-    parts = place(run_of(59, a={"location": ["disk", "lab"]}), [DISK, LAN])["a"]
+    parts = placements_of(run_of(59, a={"location": ["disk", "lab"]}), [DISK, LAN])["a"]
     assert parts == (Placement("disk", 0, 10), Placement("lab", 10, 50))
     with pytest.raises(
         LimitError, match=r"arrays.a: expected room for 59.57 KiB, found disk 9.766 KiB"
     ):
-        place(run_of(60, a={"location": ["disk", "lab"]}), [DISK, LAN])
+        placements_of(run_of(60, a={"location": ["disk", "lab"]}), [DISK, LAN])
 
 
 def test_checkpoints_need_room_for_one() -> None:
     run = run_of(99, a={"location": "disk", "mode": "overwrite"})
-    assert place(run, [DISK])["a"] == (Placement("disk", 0, 100),)
+    assert placements_of(run, [DISK])["a"] == (Placement("disk", 0, 100),)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +107,14 @@ def test_checkpoints_need_room_for_one() -> None:
 )
 def test_locations_without_a_store(location: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        place(run_of(a={"location": location}), [DISK, LAN])
+        placements_of(run_of(a={"location": location}), [DISK, LAN])
 
 
 def test_unmeasured_stores_have_wide_intervals() -> None:
     run = run_of(a={"location": "disk"}, b={"location": "lab"})
     costs = measured((1000, 1.0), (2000, 2.0))
     prediction = predict_run(
-        run, place(run, [DISK, LAN]), {"disk": costs, "lab": WriteRate(costs.costs)}
+        run, placements_of(run, [DISK, LAN]), {"disk": costs, "lab": WriteRate(costs.costs)}
     )
     assert prediction.without_costs == ("lab",)
     assert [each.seconds for each in prediction.arrays] == pytest.approx([10.0, 10.0])

@@ -22,7 +22,7 @@ from swathe.core.lazy import lazy_names
 from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
-    from swathe.catalog.catalog import Catalog
+    from swathe.catalog.catalog import Catalog, use_catalog
     from swathe.catalog.datasets.dataset_summaries import DatasetProblem, DatasetSummary
     from swathe.catalog.datasets.granule_table import GranuleCopy
     from swathe.catalog.datasets.granules import GranuleQuery
@@ -53,10 +53,12 @@ __all__ = [
     "default_url",
     "root_url",
     "this_host",
+    "use_catalog",
 ]
 
 _LATER = {
     "Catalog": "swathe.catalog.catalog",
+    "use_catalog": "swathe.catalog.catalog",
     "GranuleCopy": "swathe.catalog.datasets.granule_table",
     "SCOPES": "swathe.catalog.tokens",
     "Scope": "swathe.catalog.tokens",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from swathe.catalog.datasets.dataset_summaries import Summaries
 from swathe.catalog.datasets.datasets import Datasets
 from swathe.catalog.datasets.granule_table import GranuleCopies
@@ -39,3 +41,8 @@ class Catalog(
     Safe to share between threads, not between processes: each opens its own. Every method raises
     `CatalogError` if the database cannot be used: locked, read-only, full or unreachable.
     """
+
+
+def use_catalog(catalog: Catalog | None) -> AbstractContextManager[Catalog]:
+    """Return a catalogue for a `with`: the one that is given, which stays open, or the default."""
+    return Catalog.open() if catalog is None else nullcontext(catalog)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.costs.cost_model import Costs, Profile, Sample
-from swathe.costs.fit.fit import fit
+from swathe.costs.probing.probe_writes import writing_profile
 from swathe.stores.registry import LOCAL_ROOT
 
 if TYPE_CHECKING:
@@ -23,21 +23,21 @@ def reading_costs(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
     return Costs.from_dict(json.loads(_swathe.assumed_costs(store.kind.is_local))), False
 
 
-def writing_profile(catalog: Catalog, store: Store) -> Profile | None:
+def writing_costs(catalog: Catalog, store: Store) -> Profile | None:
     """Return the costs of writing with their spread; `None` if they were not measured.
 
     A request is an object, or a part of one, written and verified.
     """
     for root in _roots(store):
-        writes = [
-            Sample("read", sample.bytes, sample.elapsed_s, sample.requests, sample.streams)
+        samples = [
+            Sample("write", sample.bytes, sample.elapsed_s, sample.requests, sample.streams)
             for sample in catalog.samples(root, this_host(), ["write"])
         ]
-        if writes:
-            try:
-                return fit(writes)
-            except ValueError:  # none of them can be true
-                return None
+        try:
+            if (profile := writing_profile(samples)) is not None:
+                return profile
+        except ValueError:  # none of them can be true
+            return None
     return None
 
 

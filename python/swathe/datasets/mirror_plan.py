@@ -15,7 +15,7 @@ from swathe._swathe import HIDDEN
 from swathe.catalog import Replica
 from swathe.core.errors import DatasetError, OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import EXISTS, check_output, identities
-from swathe.costs.store_costs import reading_costs, writing_profile
+from swathe.costs.store_costs import reading_costs, writing_costs
 from swathe.datasets.scan import SkippedObject
 from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
 from swathe.stores.registry import to_native
@@ -361,7 +361,7 @@ def _predict_time(
         return 0.0, True
     source, target = stores
     reading, is_measured = reading_costs(catalog, source)
-    writing = writing_profile(catalog, target)
+    writing = writing_costs(catalog, target)
     requests = sum(max(1, -(-size // PART_BYTES)) for size in sizes)
     largest = min(max(sizes), PART_BYTES)
     slowest = max(

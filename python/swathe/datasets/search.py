@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import closing, nullcontext
+from contextlib import closing
 from functools import lru_cache
 from itertools import groupby
 from numbers import Real
@@ -84,7 +84,7 @@ def find(
         NoSuchDatasetError: If there is no such dataset.
         CatalogError: If the catalogue cannot be read.
     """
-    from swathe.catalog import Catalog, GranuleQuery
+    from swathe.catalog import GranuleQuery, use_catalog
 
     try:
         if dataset is not None:
@@ -107,7 +107,7 @@ def find(
         ranges = area.ranges
     on_earth = area is not None
     criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit, on_earth)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
+    with use_catalog(catalog) as open_catalog:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
         with closing(open_catalog.copies_by_parts(criteria)) as parts:
             for part in parts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,12 +82,12 @@ def open_run(label: str, *, catalog: Catalog | None = None) -> StoredRun:
         NoSuchRunError: If there is no such run.
         CatalogError: If the catalogue cannot be read.
     """
-    from swathe.catalog import Catalog
+    from swathe.catalog import use_catalog
     from swathe.core.argument_checks import check_text
     from swathe.runs.stored_run import StoredRun
 
     check_text("label", label)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
+    with use_catalog(catalog) as open_catalog:
         return StoredRun.open(label, open_catalog)
 
 
@@ -98,12 +97,12 @@ def list(name: str | None = None, *, catalog: Catalog | None = None) -> Sequence
     Raises:
         CatalogError: If the catalogue cannot be read.
     """
-    from swathe.catalog import Catalog
+    from swathe.catalog import use_catalog
     from swathe.core.argument_checks import check_text
 
     if name is not None:
         check_text("name", name)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
+    with use_catalog(catalog) as open_catalog:
         return open_catalog.runs(name)
 
 
@@ -124,13 +123,13 @@ def remove(label: str, *, force: bool = False, catalog: Catalog | None = None) -
         OutputError, AccessError, SourceError: If an object cannot be removed; the record stays.
         CatalogError: If the catalogue cannot be written.
     """
-    from swathe.catalog import Catalog
+    from swathe.catalog import use_catalog
     from swathe.core.argument_checks import check_text
     from swathe.core.errors import OptionError
     from swathe.runs.stored_run import remove_objects_of
 
     check_text("label", label)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
+    with use_catalog(catalog) as open_catalog:
         record = open_catalog.run(label)
         if record.state == "running" and not force:
             raise OptionError(
@@ -166,7 +165,7 @@ def predict(
         LimitError: If stores have too little room.
         CatalogError: If the catalogue cannot be read.
     """
-    from swathe.catalog import Catalog
+    from swathe.catalog import use_catalog
     from swathe.runs.placement import place
     from swathe.runs.run_prediction import predict_run
     from swathe.runs.run_settings import RunSettings
@@ -176,7 +175,7 @@ def predict(
         settings = RunSettings.read(Path(settings))
     elif not isinstance(settings, RunSettings):
         settings = RunSettings.from_mapping(settings)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
-        placements = place(settings, store_rooms(open_catalog), default)
+    with use_catalog(catalog) as open_catalog:
+        placements = place(settings.arrays, settings.iterations, store_rooms(open_catalog), default)
         stores = {each.store for some in placements.values() for each in some}
         return predict_run(settings, placements, write_rates(open_catalog, stores))

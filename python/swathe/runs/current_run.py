@@ -10,7 +10,7 @@ import numpy as np
 
 from swathe.core.errors import OptionError
 from swathe.runs.run_array import RunArray
-from swathe.runs.run_settings import ArraySettings, RunSettings, plain_number
+from swathe.runs.run_settings import ArraySettings, RunSettings, plain_number, read_arrays
 from swathe.runs.run_storage import RunStorage
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Run:
         of_ranks = self._group.gather_at_end(seconds)
         for name, array in self.arrays.items():
             if all(name in each for each in of_ranks):
-                array.keep_at_end([each[name] for each in of_ranks])
+                array.keep([each[name] for each in of_ranks])
 
     def _merge(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
         """Return the settings of an array: those of the file take the place of those given."""
@@ -173,8 +173,7 @@ class Run:
         return result
 
     def _read(self, name: str, values: Mapping[str, Any]) -> ArraySettings:
-        values_of_run = {"name": "run", "iterations": self.iterations, "arrays": {name: values}}
-        return RunSettings.from_mapping(values_of_run).arrays[name]
+        return dict(read_arrays({name: values}, self.iterations))[name]
 
 
 def _plain_list(values: Any) -> Any:

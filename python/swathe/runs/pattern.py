@@ -24,6 +24,7 @@ NAME = re.compile(r"BLOCK|\*|CYCLIC(?:\((\d{1,9})\))?")
 LETTERS = {"B": "BLOCK", "*": "*", "C": "CYCLIC"}
 MOST_RANKS = 1 << 20
 MOST_BLOCKS = 1_000_000
+"""Blocks of a cyclic axis, at most: each rank has a list of the indices of its own."""
 MOST_DIVISIONS = 4
 """Axes of an array that are divided, at most: more have too many grids of ranks to compare."""
 
@@ -40,13 +41,24 @@ class Axis:
     kind: str
     width: int = 1
 
+    def count(self, length: int, parts: int, part: int) -> int:
+        """Return how many indices one of some parts has."""
+        if self.kind == "whole":
+            return length
+        width = self._block_width(length, parts)
+        turns, rest = divmod(length, parts * width)
+        return turns * width + min(max(rest - part * width, 0), width)
+
     def spans(self, length: int, parts: int, part: int) -> tuple[slice, ...]:
         """Return the ranges of indices of one of some parts, ascending; perhaps none."""
         if self.kind == "whole":
             return (slice(0, length),) if length else ()
-        width = self.width if self.kind == "cyclic" else max(-(-length // parts), 1)
+        width = self._block_width(length, parts)
         starts = range(part * width, length, parts * width)
         return tuple(slice(start, min(start + width, length)) for start in starts)
+
+    def _block_width(self, length: int, parts: int) -> int:
+        return self.width if self.kind == "cyclic" else max(-(-length // parts), 1)
 
 
 @dataclass(frozen=True)
@@ -128,24 +140,35 @@ class Division:
         Raises:
             OptionError: If there is no such rank.
         """
-        if not 0 <= rank < self.ranks:
-            raise OptionError(f"rank: expected 0 to {self.ranks - 1}, found {rank}")
-        if rank >= math.prod(self.grid):
+        place = self._place(rank)
+        if place is None:
             return ((),) * len(self.shape)
-        place, rest = [], rank
-        for parts in reversed(self.grid):
-            rest, part = divmod(rest, parts)
-            place.append(part)
-        axes = zip(self.pattern.axes, self.shape, self.grid, reversed(place), strict=True)
+        axes = zip(self.pattern.axes, self.shape, self.grid, place, strict=True)
         return tuple(axis.spans(length, parts, part) for axis, length, parts, part in axes)
 
     def block_shape(self, rank: int) -> tuple[int, ...]:
-        """Return the shape of what a rank has; its ranges lie without gaps along each axis."""
-        return tuple(sum(span.stop - span.start for span in spans) for spans in self.spans(rank))
+        """Return the shape of what a rank has; its ranges lie without gaps along each axis.
+
+        Raises:
+            OptionError: If there is no such rank.
+        """
+        place = self._place(rank)
+        if place is None:
+            return (0,) * len(self.shape)
+        axes = zip(self.pattern.axes, self.shape, self.grid, place, strict=True)
+        return tuple(axis.count(length, parts, part) for axis, length, parts, part in axes)
 
     def indices(self, rank: int) -> tuple[slice | NDArray[np.intp], ...]:
         """Return for each axis the indices that a rank has: a range, or an array, ascending."""
         return tuple(_indices(spans) for spans in self.spans(rank))
+
+    def _place(self, rank: int) -> tuple[int, ...] | None:
+        """Return the place of a rank in the grid; `None` if it is beyond its size."""
+        if not 0 <= rank < self.ranks:
+            raise OptionError(f"rank: expected 0 to {self.ranks - 1}, found {rank}")
+        if rank >= math.prod(self.grid):
+            return None
+        return tuple(map(int, np.unravel_index(rank, self.grid)))
 
     def pieces(self, rank: int) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """Yield the boxes of a rank: in the array, and in the rank's own block."""
@@ -194,7 +217,7 @@ def rank_grid(pattern: Pattern, shape: tuple[int, ...], ranks: int) -> tuple[int
         for at, factor in zip(axes, factors, strict=True):
             parts[at] = factor
         block = [
-            sum(span.stop - span.start for span in axis.spans(length, part, 0))
+            axis.count(length, part, 0)
             for axis, length, part in zip(pattern.axes, shape, parts, strict=True)
         ]
         volume = math.prod(block)

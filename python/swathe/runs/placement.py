@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from swathe.core.errors import LimitError, NoSuchStoreError, OptionError
 from swathe.core.format import size_text
-from swathe.runs.run_settings import ArraySettings, RunSettings
+from swathe.runs.run_settings import ArraySettings
 
 HINTS = {"localdisk": ("local",), "remotedisk": ("lan", "wan"), "remotetape": ("tape",)}
 """Tiers of stores by hint."""
@@ -72,7 +72,10 @@ class _Rooms:
 
 
 def place(
-    run: RunSettings, stores: Sequence[StoreRoom], default: str | None = None
+    arrays: Mapping[str, ArraySettings],
+    iterations: int,
+    stores: Sequence[StoreRoom],
+    default: str | None = None,
 ) -> dict[str, tuple[Placement, ...]]:
     """Return where the dumps of each array go, by its name; arrays that are disabled go nowhere.
 
@@ -80,7 +83,8 @@ def place(
     all its dumps; if none has, its dumps fill the stores in order.
 
     Args:
-        run: the arrays and their locations.
+        arrays: the arrays by name.
+        iterations: number of the last iteration of the run.
         stores: stores that can be written to, each at most once.
         default: the store that the location `default` means. By default it is the one of tier tape
             with most room, else the one with most room.
@@ -93,12 +97,12 @@ def place(
     by_name = {store.name: store for store in stores}
     rooms = _Rooms(stores)
     placements: dict[str, tuple[Placement, ...]] = {}
-    for name, array in run.arrays.items():
-        dumps = array.dumps(run.iterations)
+    for name, array in arrays.items():
+        dumps = array.dumps(iterations)
         if not dumps:
             placements[name] = ()
             continue
-        kept_bytes = array.dump_bytes * array.stored_dumps(run.iterations)
+        kept_bytes = array.dump_bytes * array.stored_dumps(iterations)
         candidates = _candidates(name, array, by_name, rooms, default)
         whole = next((each for each in candidates if rooms.count(each, kept_bytes)), None)
         if whole is not None:

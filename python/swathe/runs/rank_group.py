@@ -84,7 +84,7 @@ class RankGroup:
         step.values = [value for _, value, _ in outcomes]
 
     def leave(self, error: BaseException) -> None:
-        """Tell the others that this rank takes no further step."""
+        """Tell the other ranks that this one has failed and takes no more steps."""
         if not self._is_broken:
             self._ranks.gather((DEPARTURE, None, _description(error)))
             self._is_broken = True
@@ -100,7 +100,7 @@ class RankGroup:
         return self._ranks.exchange(outgoing, sizes, incoming_sizes)
 
     def close(self) -> None:
-        """Give back what the ranks took of their library."""
+        """Free what the ranks hold, such as a communicator of MPI."""
         self._ranks.close()
 
 

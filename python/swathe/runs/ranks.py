@@ -29,7 +29,7 @@ class Ranks(Protocol):
         """Return the values of all ranks, in their order."""
 
     def close(self) -> None:
-        """Give back what was taken of a library. No other call follows."""
+        """Free what it holds, such as a communicator of MPI. It is the last call."""
 
     def exchange(
         self, outgoing: NDArray[np.uint8], sizes: Sequence[int], incoming_sizes: Sequence[int]

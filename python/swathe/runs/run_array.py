@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,21 +39,19 @@ class RunArray:
         self._record, self._placements = storage.add(name, settings)
         pattern = Pattern.parse(settings.pattern, len(settings.shape))
         self.division: Division = pattern.division(settings.shape, storage.group.size)
-        self._exchange = ShardExchange(self.division, settings.sharding, storage.group)
         self._dumps: list[Dump] = []
         self._slots: list[int | None] = [None] * SLOTS
         self._next_slot = 0
         self._iterations: set[int] = set()
 
-    @property
+    @cached_property
     def block_shape(self) -> tuple[int, ...]:
         """Return the shape of the block of this rank."""
         return self.division.block_shape(self._storage.group.rank)
 
-    @property
-    def is_durable(self) -> bool:
-        """Check whether the catalogue has all dumps that were written."""
-        return not self._dumps
+    @cached_property
+    def _exchange(self) -> ShardExchange:
+        return ShardExchange(self.division, self.settings.sharding, self._storage.group)
 
     def write(self, iteration: int, block: ArrayLike) -> None:
         """Write the block of this rank at an iteration; return when the block may be changed.
@@ -76,7 +75,7 @@ class RunArray:
             answer.value = self._durable_seconds()
         if all(answer.values):
             with group.step():
-                self._keep(answer.values)
+                self.keep(answer.values)
         if settings.is_disabled or iteration % settings.every:
             return
         dump = self._next_dump(int(iteration))
@@ -96,7 +95,7 @@ class RunArray:
         with self._storage.group.step(f"{self.name}: sync") as answer:
             answer.value = [dump.wait() for dump in self._dumps]
         with self._storage.group.step():
-            self._keep(answer.values)
+            self.keep(answer.values)
 
     def end_seconds(self) -> list[float]:
         """Wait for the dumps; return the seconds of those that are durable, up to another one."""
@@ -108,21 +107,21 @@ class RunArray:
                 break
         return seconds
 
-    def keep_at_end(self, seconds: Sequence[Sequence[float]]) -> None:
-        """Record the dumps that are durable on all ranks; `seconds` as of `end_seconds` of each."""
-        self._keep(seconds)
-
     def _durable_seconds(self) -> list[float]:
         """Return the seconds of the dumps that this rank has written, up to one that it has not."""
         seconds: list[float] = []
         for dump in self._dumps:
-            if dump.is_pending and dump.objects is not None:
+            if dump.is_pending:
                 break
             seconds.append(dump.wait())
         return seconds
 
-    def _keep(self, seconds: Sequence[Sequence[float]]) -> None:
-        """Record the first dumps, which are durable; `seconds`: of each rank, for each dump."""
+    def keep(self, seconds: Sequence[Sequence[float]]) -> None:
+        """Record the first dumps, which are durable on all ranks.
+
+        Args:
+            seconds: of each rank, the seconds that it took for each of them.
+        """
         for of_ranks in zip(*seconds, strict=False):
             dump = self._dumps[0]
             if self.settings.mode == "overwrite":

@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -168,11 +168,14 @@ class RunSettings:
         Raises:
             SettingsError: If it is invalid; the key is named.
         """
+        return cls._of_file(path, read_toml(path))
+
+    @classmethod
+    def _of_file(cls, path: Path, values: Mapping[str, Any]) -> RunSettings:
         try:
-            return cls.from_mapping(read_toml(path))
+            return cls.from_mapping(values)
         except SettingsError as error:
-            text = str(error)
-            raise SettingsError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+            raise SettingsError(f"{path}: {error}") from None
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSettings:
@@ -187,19 +190,12 @@ class RunSettings:
             raise value_error("arrays", "a section [arrays.NAME] for each array", raw_arrays)
         if len(raw_arrays) > MOST_ARRAYS:
             raise SettingsError(f"arrays: expected at most {MOST_ARRAYS}, found {len(raw_arrays)}")
-        arrays = dict(read_arrays(raw_arrays))
         own = {key: value for key, value in values.items() if key != "arrays"}
         for key in ("name", "iterations"):
             if key not in own:
                 raise SettingsError(f"{key}: is missing")
         run = section("run", cls, own)
-        for name, array in arrays.items():
-            if array.dumps(run.iterations) > MOST_DUMPS:
-                raise SettingsError(
-                    f"arrays.{name}: expected at most {MOST_DUMPS} dumps, found "
-                    f"{array.dumps(run.iterations)}"
-                )
-        return cls(run.name, run.iterations, run.ranks, arrays)
+        return replace(run, arrays=dict(read_arrays(raw_arrays, run.iterations)))
 
 
 def plain_number(number: Any) -> Any:
@@ -213,17 +209,24 @@ def arrays_for(run: RunSettings, path: Path) -> Mapping[str, Mapping[str, Any]]:
     Raises:
         SettingsError: If the file is invalid, or another run's.
     """
-    settings = RunSettings.read(path)
+    values = read_toml(path)
+    settings = RunSettings._of_file(path, values)
     for key in ("name", "iterations"):
         ours, theirs = getattr(run, key), getattr(settings, key)
         if ours != theirs:
             raise SettingsError(f"{path}: {key}: expected {ours} as in the program, found {theirs}")
-    arrays: Mapping[str, Mapping[str, Any]] = read_toml(path).get("arrays", {})
+    arrays: Mapping[str, Mapping[str, Any]] = values.get("arrays", {})
     return arrays
 
 
-def read_arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySettings]]:
+def read_arrays(
+    raw_arrays: Mapping[str, Any], iterations: int
+) -> Iterator[tuple[str, ArraySettings]]:
     """Yield names and settings of arrays, from what a file or a program says.
+
+    Args:
+        raw_arrays: their settings by name.
+        iterations: number of the last iteration of the run.
 
     Raises:
         SettingsError: If one is invalid; the key is named.
@@ -242,7 +245,10 @@ def read_arrays(raw_arrays: Mapping[str, Any]) -> Iterator[tuple[str, ArraySetti
         if isinstance(raw, Mapping) and "shape" not in raw:
             raise SettingsError(f"{label}.shape: is missing")
         try:
-            yield name, section(label, ArraySettings, raw)
+            array = section(label, ArraySettings, raw)
         except SwatheError as error:
             text = str(error)
             raise SettingsError(text if label in text else f"{label}.{text}") from None
+        if (dumps := array.dumps(iterations)) > MOST_DUMPS:
+            raise SettingsError(f"{label}: expected at most {MOST_DUMPS} dumps, found {dumps}")
+        yield name, array

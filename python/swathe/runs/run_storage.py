@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from swathe.catalog import Catalog
 from swathe.catalog.records.runs import DumpRecord, RunArrayRecord, RunRecord, RunState
 from swathe.core.errors import CatalogError, OptionError, OutputError
+from swathe.core.zarr_names import NODE
 from swathe.runs.object_writer import Content, ObjectWriter, write_object
 from swathe.runs.placement import Placement, StoreRoom, place
 from swathe.runs.run_settings import ArraySettings, RunSettings
@@ -46,8 +47,8 @@ class Dump:
 
     @property
     def is_pending(self) -> bool:
-        """Check whether an object of this rank is still to be written."""
-        return self.objects is None or not all(each.done() for each in self.objects)
+        """Check whether the threads have objects of this rank that are not durable."""
+        return self.objects is not None and not all(each.done() for each in self.objects)
 
     def wait(self) -> float:
         """Wait for the objects of this rank; return the seconds until all were durable.
@@ -92,7 +93,8 @@ class RunStorage:
         """
         self.group, self._default = group, default
         self._groups: dict[str, ZarrGroup] = {}
-        self._lacks: dict[tuple[int, str], tuple[int, int]] = {}
+        # Dumps still to come, and the bytes of one, of each array in each store.
+        self._reserve: dict[tuple[int, str], tuple[int, int]] = {}
         self._is_ended = False
         self._open = ExitStack()
         self._writer = self._open.enter_context(ObjectWriter())
@@ -126,7 +128,7 @@ class RunStorage:
                 self._put(placement.store, self._groups[placement.store].add(name, array))
                 if self.group.rank == 0:
                     # That what is written can be read: links may lead out of a store.
-                    native_stores().open(f"{group_folder(self.record, placement.store)}/zarr.json")
+                    native_stores().open(f"{group_folder(self.record, placement.store)}/{NODE}")
         return record, placements
 
     def check_open(self) -> None:
@@ -154,14 +156,12 @@ class RunStorage:
         now = datetime.now(UTC)
         record = DumpRecord(dump.iteration, dump.slot, dump.store, size, seconds, now)
         self._catalog.put_dump(array.id, record)
-        number, each_bytes = self._lacks[array.id, dump.store]
-        self._lacks[array.id, dump.store] = max(number - 1, 0), each_bytes
+        dumps, dump_bytes = self._reserve[array.id, dump.store]
+        self._reserve[array.id, dump.store] = max(dumps - 1, 0), dump_bytes
 
     def tell_iterations(self, name: str, store: str, iterations: Sequence[int | None]) -> None:
-        """Write of which iterations the places of an array of mode `overwrite` are."""
-        group = self._groups[store]
-        group.set_iterations(name, iterations)
-        self._put(store, group.update(name))
+        """Write the iterations that the places of an array of mode `overwrite` have now."""
+        self._put(store, self._groups[store].set_iterations(name, iterations))
 
     def end(self, state: RunState) -> None:
         """Wait for the threads, and record the end of the run."""
@@ -175,24 +175,21 @@ class RunStorage:
     def _place(
         self, catalog: Catalog, name: str, array: ArraySettings
     ) -> tuple[RunArrayRecord, Sequence[Placement]]:
-        run = RunSettings("run", self.record.iterations, self.group.size, {name: array})
-        rooms = [self._without_lacks(room) for room in store_rooms(catalog)]
-        placements = place(run, rooms, self._default)[name]
+        iterations = self.record.iterations
+        rooms = [self._without_reserve(room) for room in store_rooms(catalog)]
+        placements = place({name: array}, iterations, rooms, self._default)[name]
         stores = [each.store for each in placements]
         record = catalog.add_run_array(self.record.id, name, asdict(array), stores)
         for each in placements:
-            dumps = min(each.dumps, array.stored_dumps(self.record.iterations))
-            self._lacks[record.id, each.store] = dumps, array.dump_bytes
+            dumps = min(each.dumps, array.stored_dumps(iterations))
+            self._reserve[record.id, each.store] = dumps, array.dump_bytes
         return record, placements
 
-    def _without_lacks(self, room: StoreRoom) -> StoreRoom:
+    def _without_reserve(self, room: StoreRoom) -> StoreRoom:
         """Return a store without the room for the dumps of other arrays that are still to come."""
-        lacks = sum(
-            number * size
-            for (_, store), (number, size) in self._lacks.items()
-            if store == room.name
-        )
-        left = None if room.room_bytes is None else max(room.room_bytes - lacks, 0)
+        of_store = [each for (_, store), each in self._reserve.items() if store == room.name]
+        reserve_bytes = sum(dumps * dump_bytes for dumps, dump_bytes in of_store)
+        left = None if room.room_bytes is None else max(room.room_bytes - reserve_bytes, 0)
         return replace(room, room_bytes=left)
 
     def _put(self, store: str, objects: Iterable[tuple[str, bytes]]) -> None:

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swathe.costs.store_costs import reading_costs, writing_profile
+from swathe.costs.store_costs import reading_costs, writing_costs
 from swathe.runs.placement import StoreRoom
 from swathe.runs.run_prediction import WriteRate
 
@@ -39,7 +39,7 @@ def write_rates(catalog: Catalog, names: Iterable[str]) -> dict[str, WriteRate]:
 
 
 def _rate(catalog: Catalog, store: Store) -> WriteRate:
-    profile = writing_profile(catalog, store)
+    profile = writing_costs(catalog, store)
     if profile is None:
         costs = reading_costs(catalog, store)[0]
         curve = tuple((size, seconds + COMMIT_S) for size, seconds in costs.request)

@@ -1,8 +1,8 @@
 """The metadata of a run in one store: a group of Zarr 3 with an array for each array of the run.
 
 The first axis of an array counts its dumps. The arrays whose dumps are at the same iterations share
-a coordinate, `iteration_EVERY`. An array of mode `overwrite` has two places in turn, and an
-attribute says of which iterations they are.
+a coordinate, `iteration_EVERY`. An array of mode `overwrite` has two places, written in turn; its
+attribute `iterations` names the iteration in each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from swathe._swathe import __version__
+from swathe.core.zarr_names import NODE
+from swathe.files.array_outputs.zarr_metadata import array_metadata, group_metadata
 from swathe.runs.run_settings import SLOTS, ArraySettings
 
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
@@ -38,43 +40,42 @@ class ZarrGroup:
             if first_axis not in self._arrays:
                 yield from self._coordinate(first_axis, array.every, length)
         self._arrays[name] = _array(name, array, first_axis, length, attributes)
-        yield from self.update(name)
+        yield from self._metadata(name)
 
-    def update(self, name: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the objects to write when the metadata of an array have changed."""
-        yield f"{name}/zarr.json", _json(self._arrays[name])
-        yield "zarr.json", _json(self._root())
+    def set_iterations(
+        self, name: str, iterations: Sequence[int | None]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the objects to write when an array of mode `overwrite` has other iterations.
 
-    def set_iterations(self, name: str, iterations: Sequence[int | None]) -> None:
-        """Set of which iterations the places of an array of mode `overwrite` are."""
+        Args:
+            name: the array.
+            iterations: the iteration in each of its places; `None` if there is none.
+        """
         self._arrays[name]["attributes"]["iterations"] = list(iterations)
+        yield from self._metadata(name)
+
+    def _metadata(self, name: str) -> Iterator[tuple[str, bytes]]:
+        yield f"{name}/{NODE}", _json(self._arrays[name])
+        yield NODE, _json(self._root())
 
     def _root(self) -> Mapping[str, Any]:
-        return {
-            "zarr_format": 3,
-            "node_type": "group",
-            "attributes": {
-                "Conventions": "CF-1.11",
-                "title": self._label,
-                "source": f"swathe {__version__}",
-            },
-            "consolidated_metadata": {
-                "kind": "inline",
-                "must_understand": False,
-                "metadata": self._arrays,
-            },
-        }
+        source = f"swathe {__version__}"
+        attributes = {"Conventions": "CF-1.11", "title": self._label, "source": source}
+        return group_metadata(self._arrays, attributes)
 
     def _coordinate(self, name: str, every: int, length: int) -> Iterator[tuple[str, bytes]]:
         values = np.arange(length, dtype="<i8") * every
-        self._arrays[name] = {
-            **_common((length,), "int64", [name], 0),
-            "chunk_grid": _grid((length,)),
-            "codecs": [BYTES],
-            "attributes": {"long_name": "iteration", "units": "1"},
-        }
+        self._arrays[name] = array_metadata(
+            shape=(length,),
+            data_type="int64",
+            chunk_shape=(length,),
+            codecs=[BYTES],
+            fill=0,
+            dims=[name],
+            attributes={"long_name": "iteration", "units": "1"},
+        )
         yield f"{name}/c/0", values.tobytes()
-        yield f"{name}/zarr.json", _json(self._arrays[name])
+        yield f"{name}/{NODE}", _json(self._arrays[name])
 
 
 def shard_name(name: str, slot: int, place: Sequence[int]) -> str:
@@ -101,28 +102,15 @@ def _array(
             "index_location": "end",
         },
     }
-    return {
-        **_common((length, *array.shape), dtype.name, [first_axis, *dims], fill),
-        "chunk_grid": _grid((1, *sharding.shard_shape)),
-        "codecs": [codec],
-        "attributes": attributes,
-    }
-
-
-def _common(shape: Sequence[int], data_type: str, dims: Sequence[str], fill: Any) -> dict[str, Any]:
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": data_type,
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill,
-        "dimension_names": list(dims),
-    }
-
-
-def _grid(chunk_shape: Sequence[int]) -> dict[str, Any]:
-    return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
+    return array_metadata(
+        shape=(length, *array.shape),
+        data_type=dtype.name,
+        chunk_shape=(1, *sharding.shard_shape),
+        codecs=[codec],
+        fill=fill,
+        dims=[first_axis, *dims],
+        attributes=attributes,
+    )
 
 
 def _json(values: Mapping[str, Any]) -> bytes:

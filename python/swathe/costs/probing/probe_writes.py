@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from swathe.costs.cost_model import Costs
+    from swathe.costs.cost_model import Profile
     from swathe.costs.probing.resolve_target import ProbeTarget
 
 STREAMS = (1, 8)
@@ -135,11 +135,11 @@ class WriteProbe:
                 least_byte_s = min(least_byte_s or math.inf, seconds / total_bytes)
 
 
-def writing_costs(samples: Iterable[Sample]) -> Costs | None:
+def writing_profile(samples: Iterable[Sample]) -> Profile | None:
     """Fit the cost model to samples of writing; return None if there are none.
 
     A `request` is an object, or a part of one, written and verified; `streams` is the number of
     them in flight.
     """
     writes = [replace(sample, kind="read") for sample in samples if sample.kind == "write"]
-    return fit(writes).costs if writes else None
+    return fit(writes) if writes else None

@@ -38,7 +38,7 @@ from swathe.costs.probing.probe_schedule import (
     ProbeParameters,
 )
 from swathe.costs.probing.probe_vectors import VectorStudy, study_vectors
-from swathe.costs.probing.probe_writes import WriteProbe, writing_costs
+from swathe.costs.probing.probe_writes import WriteProbe, writing_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -178,6 +178,7 @@ class _ProbeRun:
             multiplex = study.costs()
             profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplex))
         seconds = self.clock() - self.start_s
+        write_profile = writing_profile(self.samples)
         return Probe(
             root=self.place.root,
             label=self.place.label,
@@ -192,7 +193,7 @@ class _ProbeRun:
             notes=self._notes()
             + ([] if vectors is None else vectors.notes())
             + ([] if study is None else study.notes(profile.costs)),
-            writing=writing_costs(self.samples),
+            writing=None if write_profile is None else write_profile.costs,
         )
 
     def _vectors(self) -> VectorStudy | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import OutputError
 from swathe.core.zarr_names import NODE
 from swathe.files.array_outputs.hdf5 import INTERNAL, axis_lengths
+from swathe.files.array_outputs.zarr_metadata import array_metadata, group_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,17 +50,7 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
                 f"{name}/{key}",
                 gzip.compress(_chunk(data, place, chunk_shape), GZIP_LEVEL, mtime=0),
             )
-    root = {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": _attributes(cutout.attrs_with_history()),
-        "consolidated_metadata": {
-            "kind": "inline",
-            "must_understand": False,
-            "metadata": arrays,
-        },
-    }
-    yield NODE, _json(root)
+    yield NODE, _json(group_metadata(arrays, _attributes(cutout.attrs_with_history())))
 
 
 def _plain_data(name: str, data: NDArray[Any]) -> NDArray[Any]:
@@ -87,21 +78,18 @@ def _array_metadata(
     is_single = data.dtype.itemsize == 1 or data.dtype.kind == "S"
     order = data.dtype.str[0]
     configuration = {} if is_single else {"configuration": {"endian": ORDERS[order]}}
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(data.shape),
-        "data_type": _data_type(data.dtype),
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": _fill_value(name, data.dtype, fill),
-        "codecs": [
+    return array_metadata(
+        shape=data.shape,
+        data_type=_data_type(data.dtype),
+        chunk_shape=chunk_shape,
+        codecs=[
             {"name": "bytes", **configuration},
             {"name": "gzip", "configuration": {"level": GZIP_LEVEL}},
         ],
-        "attributes": _attributes(attrs, data.dtype),
-        "dimension_names": list(dims),
-    }
+        fill=_fill_value(name, data.dtype, fill),
+        dims=dims,
+        attributes=_attributes(attrs, data.dtype),
+    )
 
 
 def _data_type(dtype: np.dtype[Any]) -> Any:
