@@ -151,7 +151,7 @@ fn start(
     let mut reading = Reading::new(object, segments, record);
     let first = reading.next_piece()?;
     let rest = (!reading.is_at_end()).then_some(reading);
-    // Of an answer that is not whole yet it would come too late.
+    // Headers go out before the rest of a long answer is read, so only short answers get a checksum.
     if rest.is_none() && is_verified && wants_content_digest(headers) {
         let name = HeaderName::from_static(CONTENT_DIGEST);
         insert(&mut response, name, ContentDigest::of(&first).to_string());

@@ -4,7 +4,6 @@ use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::Server;
 use bytes::Bytes;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_store_api::{Source, StoreError};
@@ -55,25 +54,17 @@ impl Record {
         decode_group(&bytes).map_err(|error| self.differs(error))
     }
 
-    /// Read all groups, and give each, with its bytes, to `take`.
-    ///
-    /// # Errors
-    /// Of reading, and those of `take`.
-    fn each_group(
-        &self,
-        mut take: impl FnMut(u64, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    /// The numbers of the groups that are read together.
+    fn windows(&self) -> impl Iterator<Item = Range<u64>> {
         let count = self.header.groups();
-        for first in (0..count).step_by(GROUPS_AT_ONCE as usize) {
-            let numbers = first..(first + GROUPS_AT_ONCE).min(count);
-            let start = self.header.group_range(first).start;
-            let bytes = self.read(&(start..self.header.group_range(numbers.end - 1).end))?;
-            for number in numbers {
-                let range = self.header.group_range(number);
-                take(number, &bytes[(range.start - start) as usize..(range.end - start) as usize])?;
-            }
-        }
-        Ok(())
+        (0..count)
+            .step_by(GROUPS_AT_ONCE as usize)
+            .map(move |first| first..(first + GROUPS_AT_ONCE).min(count))
+    }
+
+    /// The bytes of some groups, after the header.
+    fn window_range(&self, numbers: &Range<u64>) -> Range<u64> {
+        self.header.group_range(numbers.start).start..self.header.group_range(numbers.end - 1).end
     }
 
     /// Read all checksums.
@@ -81,11 +72,21 @@ impl Record {
     /// # Errors
     /// [`StoreError::Differs`] if some are not what was written.
     pub(crate) fn check_groups(&self) -> Result<(), StoreError> {
-        self.each_group(|_, bytes| match decode_group(bytes) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.differs(error)),
-        })
+        for numbers in self.windows() {
+            let range = self.window_range(&numbers);
+            let bytes = self.read(&range)?;
+            for number in numbers {
+                let group = within(&bytes, &range, &self.header.group_range(number));
+                decode_group(group).map_err(|error| self.differs(error))?;
+            }
+        }
+        Ok(())
     }
+}
+
+/// The bytes of a range that lies in another one.
+fn within<'a>(bytes: &'a Bytes, range: &Range<u64>, part: &Range<u64>) -> &'a [u8] {
+    &bytes[(part.start - range.start) as usize..(part.end - range.start) as usize]
 }
 
 /// The bytes of a record, each group of checksums from the first of the records that has it as it
@@ -97,29 +98,24 @@ pub(crate) fn sound_bytes(records: &[&Record]) -> Result<Vec<u8>, StoreError> {
     let no_record = || StoreError::NotFound { url: String::new(), why: ": no record".into() };
     let first = records.first().ok_or_else(no_record)?;
     let mut all = first.head[..first.start as usize].to_vec();
-    // A server may have another version by now: then the next one is asked.
-    let mut read = VecDeque::from_iter(records);
-    while let Some(record) = read.pop_front() {
-        let result = record.each_group(|number, bytes| {
-            let range = first.header.group_range(number);
-            let at = first.start as usize + range.start as usize;
-            if at < all.len() {
-                return Ok(());
-            }
-            let Err(damage) = decode_group(bytes) else {
-                all.extend_from_slice(bytes);
-                return Ok(());
+    for numbers in first.windows() {
+        let range = first.window_range(&numbers);
+        // A server may have another version by now: then the next one is asked.
+        let mut read = first.read(&range);
+        for record in &records[1..] {
+            read = read.or_else(|_| record.read(&range));
+        }
+        let bytes = read?;
+        for number in numbers {
+            let group = first.header.group_range(number);
+            let own = within(&bytes, &range, &group);
+            let Err(damage) = decode_group(own) else {
+                all.extend_from_slice(own);
+                continue;
             };
-            let mut others = records.iter().filter_map(|record| record.read(&range).ok());
+            let mut others = records.iter().filter_map(|record| record.read(&group).ok());
             let sound = others.find(|bytes| decode_group(bytes).is_ok());
             all.extend_from_slice(&sound.ok_or_else(|| first.differs(damage))?);
-            Ok(())
-        });
-        match result {
-            Ok(()) => break,
-            Err(error @ StoreError::Differs { .. }) => return Err(error),
-            Err(error) if read.is_empty() => return Err(error),
-            Err(_) => {}
         }
     }
     Ok(all)

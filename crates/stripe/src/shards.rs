@@ -71,7 +71,7 @@ impl ShardRanges {
         self.0.is_empty()
     }
 
-    /// Whether its ranges have at most so many bytes, on average.
+    /// Whether the mean length of its ranges is at most `bytes`.
     pub(crate) fn are_short(&self, bytes: u64) -> bool {
         self.bytes() <= bytes.saturating_mul(self.0.values().map(Vec::len).sum::<usize>() as u64)
     }

@@ -27,7 +27,7 @@ use swathe_store_api::{Interrupt, Source, StoreError};
 const STEP: Duration = Duration::from_millis(100);
 /// A server that is needed and sent nothing for this time is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Ranges of up to so many bytes, on average, are read exactly where their server proves them.
+/// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
 /// Some requests, and what was asked for to answer them.

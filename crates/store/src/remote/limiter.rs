@@ -37,9 +37,9 @@ pub(super) struct Limiter {
     pub(super) refuses_vectors: AtomicBool,
     /// Whether requests on one connection of HTTP/2 were not.
     pub(super) refuses_http2: AtomicBool,
-    /// Whether it verified the object that was opened last, as it said,
+    /// Whether its last answer to an opening said that it was verified.
     pub(super) is_verifying: AtomicBool,
-    /// and whether it told no checksum of an answer nevertheless.
+    /// Whether a verified answer had no checksum.
     pub(super) lacks_digests: AtomicBool,
     /// Whether the last connection could not be opened.
     pub(super) is_unreachable: AtomicBool,

@@ -224,7 +224,9 @@ impl ObjectReader {
                     target.body(response, &rest, (first_byte, stall), &mut check, bytes, clock);
                 if let Err(failure) = body.await {
                     // Part of an answer proves nothing.
-                    bytes.truncate(if self.needs_proof { had } else { bytes.count() });
+                    if self.needs_proof {
+                        bytes.truncate(had);
+                    }
                     return Err(failure);
                 }
                 Ok(AnswerStart { first_byte, header_bytes })

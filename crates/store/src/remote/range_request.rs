@@ -32,7 +32,7 @@ pub(super) trait ByteTarget {
     /// Add the next bytes: never more than were requested.
     fn append(&mut self, bytes: &[u8]);
 
-    /// Keep only so many of the first.
+    /// Keep the first `count` bytes, and drop the others.
     fn truncate(&mut self, count: usize);
 }
 

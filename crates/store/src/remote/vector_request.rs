@@ -276,8 +276,8 @@ impl<'a> VectorAttempt<'a> {
                 let mut check = target.check_of(&response, object.needs_proof)?;
                 clock.start_answer();
                 let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
-                let answer =
-                    self.receive(response, parts, &numbers, stall, &mut check, clock).await;
+                let all = (&numbers[..], &lengths[..]);
+                let answer = self.receive(response, parts, all, stall, &mut check, clock).await;
                 // Part of an answer proves nothing.
                 if object.needs_proof && !matches!(answer, Ok(None)) {
                     self.keep_first(&lengths);
@@ -287,23 +287,23 @@ impl<'a> VectorAttempt<'a> {
         }
     }
 
-    /// Keep only so many bytes of each range.
+    /// Shorten the bytes of each range to a length.
     fn keep_first(&mut self, lengths: &[usize]) {
         self.bytes.iter_mut().zip(lengths).for_each(|(bytes, &length)| bytes.truncate(length));
     }
 
-    /// Take the parts of an answer. If it is not right, nothing of it is used.
+    /// Take the parts of an answer. If it is not right, nothing of it is used. `numbers`: the ranges
+    /// that were asked for; `lengths`: the bytes that each range had before.
     async fn receive(
         &mut self,
         mut response: Response,
         mut parts: Multipart,
-        numbers: &[usize],
+        (numbers, lengths): (&[usize], &[usize]),
         stall: Duration,
         check: &mut AnswerCheck,
         mut clock: RequestClock<'_>,
     ) -> Result<Option<String>, Failure> {
         let target = &self.object.target;
-        let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
         let mut silence = self.shape.first_byte;
         let mut trickle = Trickle::start();
         loop {
@@ -351,7 +351,7 @@ impl<'a> VectorAttempt<'a> {
             self.shape.bytes += chunk.len() as u64;
             (self.shape.parts, self.shape.is_ordered) = (parts.parts(), parts.is_ordered());
             if let Err(error) = result {
-                self.keep_first(&lengths);
+                self.keep_first(lengths);
                 return Ok(Some(error.to_string()));
             }
             if let Some(why) = trickle.count(chunk.len(), Instant::now())

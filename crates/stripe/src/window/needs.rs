@@ -1,4 +1,4 @@
-//! What a window reads: of which parts, and which bytes.
+//! Which bytes a window reads, and from which parts.
 
 use super::Window;
 use crate::part_costs::Ask;
