@@ -6,12 +6,16 @@ ARGS ?=
 FILES ?=
 VENV := .venv
 BIN := $(VENV)/bin
+ARCH := $(shell uname -m)
+# What confines users' programs lies beside the Python code that starts it.
+SANDBOX = $(or $(CARGO_TARGET_DIR),target)/release/swathe-sandbox
+SANDBOX_PROGRAM := python/swathe/sandbox/swathe-sandbox
 EXTRAS := dev,portal
 PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
-PARALLEL := -n $$(($$(nproc) * 3 / 2)) --dist loadfile
-# Those that need no servers are smaller, and many of them wait.
+# Many tests wait, so there are more of them at a time than processors.
 QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
-THOROUGH := --hypothesis-profile=thorough
+# In the order of tests/conftest.py: the longest files first.
+PARALLEL := $(QUICK) --no-loadscope-reorder
 # Property tests try the same examples in everybody's run, in Rust as in Python. Plain `cargo test`
 # tries new ones.
 export PROPTEST_RNG_SEED ?= 20261126
@@ -19,8 +23,8 @@ export PROPTEST_RNG_SEED ?= 20261126
 export PYTHONDONTWRITEBYTECODE :=
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \
-	wheel install-c clean
+.PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing run-study order-study fuzz lock audit docs \
+	wheel install-c vtk clean
 
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
@@ -40,11 +44,11 @@ test-rust:
 test-python: $(VENV)/built
 	$(PYTEST) -m "not more and not long" $(QUICK) $(ARGS)
 
-# The rest: real servers, browsers, databases, batch systems and kills; all examples of properties,
-# of which the quick run tries a quarter; then, alone, what asserts times; then a little fuzzing.
+# The rest: real servers, browsers, databases, batch systems and kills; then, alone, what asserts
+# times; then a little fuzzing. ARGS=--hypothesis-profile=thorough tries more examples of properties,
+# in `make test` as well; SWATHE_TEST_KILLS=100 and SWATHE_TEST_MANY=1 kill more and cut more.
 test-more: $(VENV)/built
-	$(PYTEST) -m "more and not long" $(THOROUGH) $(PARALLEL) $(ARGS)
-	$(PYTEST) -m "not more and not long and hypothesis" $(THOROUGH) $(QUICK) $(ARGS)
+	$(PYTEST) -m "more and not long" $(PARALLEL) $(ARGS)
 	$(PYTEST) -m long $(ARGS)
 	fuzz/run $(or $(SECONDS_EACH),10)
 
@@ -70,6 +74,14 @@ bench: $(VENV)/built
 bench-%: $(VENV)/built
 	$(BIN)/python benches/$*.py $(ARGS)
 
+# An application's run over five placements on stores with the rates of the multi-storage paper.
+run-study: $(VENV)/built
+	$(BIN)/python benches/run_study.py $(ARGS)
+
+# Reductions of swaths under light and heavy load. As root.
+order-study: $(VENV)/built
+	$(BIN)/python benches/order_study.py $(ARGS)
+
 bench-tracing: $(VENV)/built
 	cargo test --release -p swathe-trace --test speed -- --ignored --nocapture
 	$(BIN)/python benches/tracing.py $(ARGS)
@@ -83,9 +95,17 @@ docs: $(VENV)/built $(VENV)/docs
 
 # A wheel for each Python from 3.11 and each Linux with glibc 2.17 or newer, into build/wheels. Zig
 # links with that glibc. maturin refuses a library that needs more, and auditwheel shows what it needs.
+# The folder is its own: where another linker was used, cargo would build all of it again.
+WHEEL_TARGET = $(or $(CARGO_TARGET_DIR),$(abspath target))/wheel
 wheel: $(VENV)/wheel
 	rm -rf build/wheels
-	PATH="$(abspath $(BIN)):$$PATH" maturin build --release --quiet --zig \
+	mkdir -p build/zig
+	printf '#!/bin/sh\nexec maturin zig cc -- -target %s-linux-gnu.2.17 "$$@"\n' $(ARCH) > build/zig/cc
+	chmod +x build/zig/cc
+	PATH="$(abspath $(BIN)):$$PATH" CARGO_TARGET_DIR=$(WHEEL_TARGET) cargo --config 'target.$(ARCH)-unknown-linux-gnu.linker="$(abspath build/zig/cc)"' \
+		build --release --quiet -p swathe-sandbox --target $(ARCH)-unknown-linux-gnu
+	install -s -m 755 $(WHEEL_TARGET)/$(ARCH)-unknown-linux-gnu/release/swathe-sandbox $(SANDBOX_PROGRAM)
+	PATH="$(abspath $(BIN)):$$PATH" CARGO_TARGET_DIR=$(WHEEL_TARGET) maturin build --release --quiet --zig \
 		--compatibility manylinux_2_17 --auditwheel check --out build/wheels
 	$(BIN)/auditwheel show build/wheels/*.whl
 
@@ -99,7 +119,7 @@ C_LIB = $(DESTDIR)$(PREFIX)/lib
 install-c:
 	cargo build --release --quiet -p swathe-capi
 	install -d $(DESTDIR)$(PREFIX)/include $(C_LIB)/pkgconfig
-	install -m 644 crates/capi/include/swathe.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 crates/capi/include/swathe* $(DESTDIR)$(PREFIX)/include/
 	install -m 755 $(C_TARGET)/libswathe.so $(C_LIB)/libswathe.so.$(C_VERSION)
 	ln -sf libswathe.so.$(C_VERSION) $(C_LIB)/libswathe.so.0
 	ln -sf libswathe.so.0 $(C_LIB)/libswathe.so
@@ -107,6 +127,12 @@ install-c:
 	strip --strip-debug $(C_LIB)/libswathe.so.$(C_VERSION) $(C_LIB)/libswathe.a
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(C_VERSION)|' crates/capi/swathe.pc.in \
 		> $(C_LIB)/pkgconfig/swathe.pc
+
+# VTK for the portal's view of volumes, bundled from the versions of web/vtk/package-lock.json. The
+# result is a part of the sources: only who changes a version needs Node.
+vtk:
+	cd web/vtk && npm ci --ignore-scripts --no-audit --no-fund && \
+		node build.mjs ../../python/swathe/portal/pages/static/vtk.js
 
 # The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -153,6 +179,8 @@ $(VENV)/built: $(VENV)/ready FORCE
 	@command -v cargo >/dev/null || { echo "Rust 1.95 or newer is needed: https://rustup.rs"; exit 1; }
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(abspath $(VENV)) \
 		$(BIN)/maturin develop --release --quiet --extras $(EXTRAS)
+	cargo build --release --quiet -p swathe-sandbox
+	cmp -s $(SANDBOX) $(SANDBOX_PROGRAM) || install -m 755 $(SANDBOX) $(SANDBOX_PROGRAM)
 	@touch $@
 
 FORCE:

@@ -13,7 +13,7 @@ import math
 import platform
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -144,32 +144,44 @@ def time_searches(catalog: Catalog, count: int, searches: int) -> None:
             if turn >= 3:  # the first ones import
                 took.append(time.perf_counter() - start_s)
                 counts.append(len(table))
-        ordered = sorted(took)
-        print(
-            f"| {what} | {statistics.median(counts):g} | {1e3 * statistics.median(took):.1f} ms "
-            f"| {1e3 * ordered[int(0.95 * len(ordered))]:.1f} ms |"
-        )
+        print_times(what, counts, took)
 
 
-def main() -> None:
-    """Fill a catalogue and search in it."""
-    parser = options(__doc__)
-    parser.add_argument("--granules", type=int, default=100_000)
+def print_times(what: str, counts: list[int], took: list[float]) -> None:
+    """Print a row of the table: what was found, and how long searches took."""
+    ordered = sorted(took)
+    print(
+        f"| {what} | {statistics.median(counts):g} | {1e3 * statistics.median(took):.1f} ms "
+        f"| {1e3 * ordered[int(0.95 * len(ordered))]:.1f} ms |",
+        flush=True,
+    )
+
+
+def measure(
+    text: str | None,
+    name: str,
+    usual: int,
+    fill: Callable[[Catalog, int], None],
+    time_searches: Callable[[Catalog, int, int], None],
+) -> None:
+    """Fill a catalogue with as many as the option `name` says, and search in it."""
+    parser = options(text)
+    parser.add_argument(f"--{name}", dest="count", type=int, default=usual)
     parser.add_argument("--searches", type=int, default=200)
     parser.add_argument("--database", help="an empty one; else SQLite in a new folder")
     arguments = parser.parse_args()
-    count, searches = (1000, 5) if arguments.smoke else (arguments.granules, arguments.searches)
+    count, searches = (1000, 5) if arguments.smoke else (arguments.count, arguments.searches)
     with work_folder() as folder:
         url = arguments.database or f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open(url) as catalog:
             start_s = time.perf_counter()
             fill(catalog, count)
             print(
-                f"{count:,} images in {time.perf_counter() - start_s:.1f} s, "
+                f"{count:,} {name} in {time.perf_counter() - start_s:.1f} s, "
                 f"{url.partition(':')[0]}, {platform.processor() or platform.machine()}"
             )
             time_searches(catalog, count, searches)
 
 
 if __name__ == "__main__":
-    main()
+    measure(__doc__, "granules", 100_000, fill, time_searches)

@@ -1,7 +1,7 @@
 """Other readers of windows, each taken if it is installed: `formats.py` says which are missing.
 
 They need no extra: zarrs, tensorstore, async-tiff, roman_datamodels, hidefix, kerchunk and
-virtualizarr are installed for a comparison by `pip install`.
+virtualizarr are installed for a comparison by `pip install`, h5coro by `pip install --no-deps`.
 """
 
 from __future__ import annotations
@@ -142,19 +142,44 @@ def roman_ways(path: str, data: NDArray[Any], places: Places, window: int) -> Wa
 
 
 def hdf5_ways(path: str, array: str, places: Places, window: int) -> Ways:
-    """Hidefix with its index known; it has no cache of chunks."""
-    if not is_installed("hidefix"):
+    """Hidefix with its index known, which has no cache of chunks; h5coro."""
+    ways = h5coro_ways(path, "filedriver.FileDriver", array, places, window)
+    if is_installed("hidefix"):
+        data = import_module("hidefix").Index(path).dataset(array)
+        ways["hidefix, index known"] = partial(read_each, data, places, window)
+    return ways
+
+
+def h5coro_ways(file: str, driver: str, array: str, places: Places, window: int) -> Ways:
+    """h5coro, which keeps no index: opened for each window.
+
+    Args:
+        file: path or URL.
+        driver: module and class that read it.
+        array: path of the array.
+        places: first row and column of each window.
+        window: rows and columns of each.
+    """
+    if not is_installed("h5coro"):
         return {}
-    data = import_module("hidefix").Index(path).dataset(array)
-    return {"hidefix, index known": partial(read_each, data, places, window)}
+    module, name = driver.split(".")
+    reader = getattr(import_module(f"h5coro.{module}"), name)
+    h5coro = import_module("h5coro.h5coro")
+
+    def opened() -> None:
+        for y, x in places:
+            part = {"dataset": array, "hyperslice": [(y, y + window), (x, x + window)]}
+            h5coro.H5Coro(file, reader, credentials=None).readDatasets([part])[array]
+
+    return {"h5coro, opened for each": opened}
 
 
 def hdf5_ways_of_server(url: str, array: str, places: Places, window: int) -> Ways:
-    """Kerchunk and VirtualiZarr, whose references are made before."""
+    """h5coro; kerchunk and VirtualiZarr, whose references are made before."""
     import fsspec
     import zarr
 
-    ways: Ways = {}
+    ways = h5coro_ways(url, "webdriver.HTTPDriver", array, places, window)
     if is_installed("kerchunk"):
         kerchunk_hdf = import_module("kerchunk.hdf")
         with fsspec.open(url) as stream:

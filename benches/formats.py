@@ -29,9 +29,11 @@ from harness import options, save, survey
 from links import FOLDER, Link, probe, reach, work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
+
+    Places = Iterable[tuple[int, int]]
 
 SIDE, WINDOW = 4096, 100
 CHUNKS = (100, 256, 512)
@@ -87,19 +89,16 @@ def compare(name: str, ways: dict[str, Callable[[], Any]], windows: int, repeats
     return medians
 
 
-def swathe_windows(path: str, array: str, places: list[tuple[int, int]]) -> None:
+def swathe_windows(path: str, array: str, places: Places) -> None:
     """Read windows as a user does; each call finds the file anew."""
     for y, x in places:
         _ = swathe.cut(path, array=array, box=(x, y, WINDOW, WINDOW)).data
 
 
-def in_threads(
-    pool: ThreadPoolExecutor,
-    read: Callable[[list[tuple[int, int]]], None],
-    parts: list[list[tuple[int, int]]],
-) -> None:
-    """Read the windows of each part in a thread of its own."""
-    list(pool.map(read, parts))
+def in_threads(pool: ThreadPoolExecutor, read: Callable[[Places], None], places: Places) -> None:
+    """Read windows in two threads; each takes the next one that none has taken."""
+    rest = iter(places)
+    list(pool.map(read, [rest, rest]))
 
 
 def measure_windows(side: int, args: Any) -> Any:
@@ -107,7 +106,6 @@ def measure_windows(side: int, args: Any) -> Any:
     import h5py
 
     data, places, results = pixels(side), corners(args.windows, side), {}
-    halves = [places[::2], places[1::2]]
     for chunk in CHUNKS:
         path = str(FOLDER / f"chunks-{chunk}.h5")
         with h5py.File(path, "w") as file:
@@ -122,7 +120,7 @@ def measure_windows(side: int, args: Any) -> Any:
 
         kept_file = h5py.File(path, rdcc_nbytes=0)
 
-        def kept(some: list[tuple[int, int]], file: Any = kept_file) -> None:
+        def kept(some: Places, file: Any = kept_file) -> None:
             for y, x in some:
                 file["a"][y : y + WINDOW, x : x + WINDOW]
 
@@ -135,8 +133,8 @@ def measure_windows(side: int, args: Any) -> Any:
                 "swathe": partial(ours, places),
                 "h5py, opened for each": opened,
                 "h5py, kept open": partial(kept, places),
-                "swathe, 2 threads": partial(in_threads, pool, ours, halves),
-                "h5py, kept, 2 threads": partial(in_threads, pool, kept, halves),
+                "swathe, 2 threads": partial(in_threads, pool, ours, places),
+                "h5py, kept, 2 threads": partial(in_threads, pool, kept, places),
                 **hdf5_ways(path, "a", places, WINDOW),
             }
             name = f"HDF5, chunks of {chunk}"

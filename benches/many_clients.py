@@ -109,13 +109,13 @@ def main() -> None:
     args = parser.parse_args()
     results = []
     with work():
-        for link in LINKS:
+        for link in LINKS[: 1 if args.smoke else None]:
             with reach(link, survey(FRAMES)) as proxy:
                 probe(link)
                 for way in ("vectors", "without"):
                     if way == "without":
                         drop_vectors()
-                    for clients in (args.clients, 1):
+                    for clients in (8 if args.smoke else args.clients, 1):
                         for objective, row in compare(link, proxy, clients, args).items():
                             show(link.name, way, clients, objective, row)
                             named = {"link": link.name, "way": way, "clients": clients}

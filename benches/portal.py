@@ -121,7 +121,8 @@ def paths(folder: Path) -> tuple[list[str], list[str]]:
         match = generator.choice(matches)
         x, y = generator.randrange(WIDTH - SIDE), generator.randrange(HEIGHT - SIDE)
         box = f"[{x + 1}:{x + SIDE},{y + 1}:{y + SIDE}]"
-        ours.append(f"/vo/sync?ID={quote(did_of(AUTHORITY, match), safe='')}&SUB={quote(box)}")
+        did = quote(did_of(AUTHORITY, match.dataset, match.granule), safe="")
+        ours.append(f"/vo/sync?ID={did}&SUB={quote(box)}")
         # Of an even side, the centre lies between pixels.
         middle = (SIDE - 1) / 2
         plain.append(f"/cut?name={match.granule.path}&x={x + middle}&y={y + middle}&size={SIDE}")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import psutil
+
 import swathe
 from links import FOLDER
 from swathe import _swathe
@@ -28,6 +30,8 @@ POLL_S = 0.05
 NAME, PROBE, PROBE_BYTES = "object", "probe", 32 << 20
 PARITY, RTT_MS = 1, 1
 """Of stripes in the catalogue, and of their links."""
+TURN_MS = 1.0
+"""Time of what a proxy sends at once. At 0.25 ms, proxies and client take twice the processor."""
 Rows: TypeAlias = Iterator[dict[str, Any]]
 
 
@@ -49,8 +53,10 @@ class Lab:
         read: the same over the links.
     """
 
-    def __init__(self, shares: Sequence[int], rtt_ms: int, parity: int, stack: ExitStack) -> None:
-        linked = [serve("nginx", RATE * share, stack, rtt_ms) for share in shares]
+    def __init__(
+        self, shares: Sequence[int], rtt_ms: int, parity: int, rate: int, stack: ExitStack
+    ) -> None:
+        linked = [serve("nginx", rate * share, stack, rtt_ms) for share in shares]
         self.proxies = [server.link for server in linked]
         (linked[0].folder / PROBE).write_bytes(pattern(PROBE_BYTES))
         roots = [proxy.url for proxy in self.proxies]
@@ -69,10 +75,13 @@ class Lab:
 
 
 @contextmanager
-def lab(shares: Sequence[int], rtt_ms: int, parity: int) -> Iterator[Lab]:
-    """Start servers and their links; each has as many places as shares of the line."""
+def lab(shares: Sequence[int], rtt_ms: int, parity: int, rate: int = RATE) -> Iterator[Lab]:
+    """Start servers and their links; each has as many places as shares of the line.
+
+    `rate`: bytes per second of a share.
+    """
     with ExitStack() as stack:
-        yield Lab(shares, rtt_ms, parity, stack)
+        yield Lab(shares, rtt_ms, parity, rate, stack)
 
 
 def serve(
@@ -85,7 +94,8 @@ def serve(
         folder, url = server.folder, server.url
     else:
         url = stack.enter_context(block_server(folder)).url
-    link = servers.proxy(url, rtt_ms=rtt_ms, shared_bytes_per_s=rate, upload_bytes_per_s=rate)
+    limits = {"shared_bytes_per_s": rate, "upload_bytes_per_s": rate, "turn_ms": TURN_MS}
+    link = servers.proxy(url, rtt_ms=rtt_ms, **limits)
     return LinkedServer(folder, url, stack.enter_context(link))
 
 
@@ -122,7 +132,9 @@ def probe_costs(url: str, name: str, *, quick: bool = False) -> dict[str, Any]:
 def put(stores: _swathe.Stores, size: int) -> float:
     """Write an object of some bytes to `wide:`; return the seconds."""
     with tempfile.NamedTemporaryFile(dir=FOLDER) as file:
-        file.write(pattern(size))
+        piece = pattern(PROBE_BYTES)
+        for at in range(0, size, PROBE_BYTES):
+            file.write(piece[: size - at])
         file.flush()
         began = time.perf_counter()
         copies = _swathe.Copies([(file.name, None, f"wide:{NAME}", True)], 1, stores)
@@ -136,6 +148,17 @@ def put(stores: _swathe.Stores, size: int) -> float:
 def requests_of(size: int) -> list[tuple[int, int]]:
     """Return offset and bytes of the requests that read an object."""
     return [(at, min(REQUEST_BYTES, size - at)) for at in range(0, size, REQUEST_BYTES)]
+
+
+def used_cpu_s() -> dict[str, float]:
+    """Return the CPU seconds that this process and those it started have used, by their program."""
+    used: dict[str, float] = {}
+    this = psutil.Process()
+    for process in (this, *this.children(recursive=True)):
+        name = "client" if process == this else process.name()
+        times = process.cpu_times()
+        used[name] = used.get(name, 0.0) + times.user + times.system
+    return used
 
 
 def read(stores: _swathe.Stores, name: str = f"wide:{NAME}") -> tuple[float, float]:
@@ -168,9 +191,11 @@ def read_row(what: str, size: int, seconds: float, rate: float, **more: Any) -> 
     return row
 
 
-def serve_folders(rates: Sequence[int], stack: ExitStack) -> tuple[list[str], list[Path]]:
+def serve_folders(
+    rates: Sequence[int], stack: ExitStack, rtt_ms: int = RTT_MS
+) -> tuple[list[str], list[Path]]:
     """Start nginx behind a link for each rate; return their URLs and folders."""
-    linked = [serve("nginx", rate, stack) for rate in rates]
+    linked = [serve("nginx", rate, stack, rtt_ms) for rate in rates]
     for server in linked:
         (server.folder / PROBE).write_bytes(pattern(PROBE_BYTES))
     return [server.link.url for server in linked], [server.folder for server in linked]

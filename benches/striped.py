@@ -1,6 +1,7 @@
 """Striped stores: as fast as their servers together, also if one of them is gone or slow.
 
-    python benches/striped.py [--smoke] [--only PART] [--seconds S]
+    python benches/striped.py [--smoke] [--only PART] [--seconds S] [--servers N] [--rtt-ms MS]
+        [--rate MB_S]
 
 Where nothing else is said, each server is an nginx process over a folder of the memory disk, behind
 a proxy of its own with a round trip and 14.25 MB/s, as those of the Distributed-Parallel Storage
@@ -8,7 +9,8 @@ System had in 1999. One server is probed, and all have its costs. An object is w
 folders, and read over the links in requests of 16 MiB, four at a time, so that it takes some
 seconds by the sum of the lines. Client, proxies and servers share the cores of this machine. Parts:
 
-    links       1, 2, 4, 8 and 16 servers at 1 and 45 ms, without parity
+    links       1, 2, 4, 8 and 16 servers at 1 and 45 ms, without parity; CPU seconds of client,
+                proxies and servers for a GB, and how many cores they used together
     write       1, 2, 4 and 8 block servers at 1 ms, without parity and with one shard of it
     unequal     three servers with 1, 2 and 4 times that line, and as many places each, at 1 ms
     dead        five servers with one of parity, one of them gone
@@ -36,7 +38,20 @@ from harness import HERE, options, save
 from link_windows import race_windows
 from links import FOLDER, work
 from stripe_cuts import compare_cuts
-from stripe_lab import NAME, RATE, Rows, lab, pattern, put, read, read_row, serve, stores_of
+from stripe_lab import (
+    NAME,
+    RATE,
+    RTT_MS,
+    Rows,
+    lab,
+    pattern,
+    put,
+    read,
+    read_row,
+    serve,
+    stores_of,
+    used_cpu_s,
+)
 from stripe_peers import compare_peers
 from stripe_repair import repair_beside_reads
 from swathe import _swathe
@@ -58,17 +73,22 @@ SERVERS = (1, 2, 4, 8, 16)
 RTTS_MS = (1, 45)
 
 
-def read_over_links(counts: Sequence[int], rtts_ms: Sequence[int], seconds: float) -> Rows:
-    """Read with each number of servers, at each round trip."""
+def read_over_links(
+    counts: Sequence[int], rtts_ms: Sequence[int], rate: int, seconds: float
+) -> Rows:
+    """Read with each number of servers, at each round trip, by lines of `rate` bytes per second."""
     for rtt_ms in rtts_ms:
         for count in counts:
-            size = int(RATE * count * seconds)
-            with lab([1] * count, rtt_ms, 0) as there:
+            size = int(rate * count * seconds)
+            with lab([1] * count, rtt_ms, 0, rate) as there:
                 put(there.written, size)
-                took_s, cpu_s = read(there.read)
-            cpu = f"{cpu_s / size * 1e9:.2f}"
+                before = used_cpu_s()
+                took_s, _ = read(there.read)
+                cpu_s = {name: cpu_s - before[name] for name, cpu_s in used_cpu_s().items()}
+            per_gb = {name: round(each / size * 1e9, 2) for name, each in cpu_s.items()}
+            cores = round(sum(cpu_s.values()) / took_s, 2)
             name = f"{count} servers, {rtt_ms} ms"
-            yield read_row(name, size, took_s, RATE * count, cpu_s_per_gb=cpu)
+            yield read_row(name, size, took_s, rate * count, cpu_s_per_gb=per_gb, cores=cores)
 
 
 def write_over_links(counts: Sequence[int], seconds: float) -> Rows:
@@ -165,19 +185,29 @@ def main() -> None:
     """Measure all parts, print them, and write build/bench/striped.json."""
     parser = options(__doc__, PARTS)
     parser.add_argument("--seconds", type=float, default=20, help="of each read by the lines (20)")
+    parser.add_argument("--servers", type=int, action="append", help="in links (1, 2, 4, 8, 16)")
+    parser.add_argument(
+        "--rtt-ms", type=int, action="append", help="in links (1 and 45) and cuts (1)"
+    )
+    parser.add_argument(
+        "--rate", type=float, default=RATE / 1e6, help="MB/s of a line in links and cuts (14.25)"
+    )
     arguments = parser.parse_args()
     is_smoke, seconds = arguments.smoke, arguments.seconds
     if is_smoke:
         seconds = 0.5
-    counts, rtts_ms = ((2,), (1,)) if is_smoke else (SERVERS, RTTS_MS)
+    counts, rtts_ms = arguments.servers or SERVERS, arguments.rtt_ms or RTTS_MS
+    if is_smoke:
+        counts, rtts_ms = (2,), (1,)
+    rate, rtt_ms = int(arguments.rate * 1e6), (arguments.rtt_ms or [RTT_MS])[0]
     parts: dict[str, Callable[[], Rows]] = {
-        "links": lambda: read_over_links(counts, rtts_ms, seconds),
+        "links": lambda: read_over_links(counts, rtts_ms, rate, seconds),
         "write": lambda: write_over_links((2,) if is_smoke else SERVERS[:4], seconds),
         "unequal": lambda: read_unequal((1, 2) if is_smoke else (1, 2, 4), seconds),
         "dead": lambda: read_without_one(seconds, is_dead=True),
         "slow": lambda: read_without_one(seconds, is_dead=False),
         "local": lambda: read_folders((64 << 20) if is_smoke else (2 << 30), 1 if is_smoke else 5),
-        "cuts": lambda: compare_cuts(is_smoke=is_smoke),
+        "cuts": lambda: compare_cuts(rate, rtt_ms, is_smoke=is_smoke),
         "tuning": lambda: race_windows(is_smoke=is_smoke),
         "parity": code_parity,
         "repair": lambda: repair_beside_reads(is_smoke=is_smoke),

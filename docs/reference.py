@@ -31,6 +31,10 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
         "",
         "Token of `swathe bench join`, the same on all hosts of a ramp. Not needed on loopback.",
     ),
+    "SWATHE_BUILD_DIR": (
+        "`$XDG_CACHE_HOME/swathe/builds`, else `~/.cache/swathe/builds`",
+        "Folder for what compilers made of users' sources: 2 GiB at most.",
+    ),
     "SWATHE_CACHE_BYTES": (
         "4 GiB",
         "Limit of the block cache, bytes. 0 switches the cache off.",
@@ -39,12 +43,18 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
         "`$XDG_CACHE_HOME/swathe/blocks`, else `~/.cache/swathe/blocks`",
         "Folder of the block cache: blocks of objects on servers.",
     ),
+    "SWATHE_CALL": ("", "JSON file that tells a compiled algorithm its group."),
+    "SWATHE_C_PREFIX": (
+        "`/usr/local`, else `/usr`",
+        "Folder that libswathe was installed in, for algorithms that are compiled.",
+    ),
     "SWATHE_DATABASE": (
         "`catalog.sqlite` in `$XDG_DATA_HOME/swathe`, else in `~/.local/share/swathe`",
         "URL of the catalogue: `sqlite:////data/catalog.sqlite` or "
         "`postgresql+psycopg://user@host/swathe`.",
     ),
     "SWATHE_DEBUG": ("", "1: a command that fails shows its traceback."),
+    "SWATHE_GRANULES": ("", "List of granules for a compiled algorithm, a path a line."),
     "SWATHE_INDEX_BYTES": ("1 GiB", "Limit of the index, bytes."),
     "SWATHE_INDEX_DIR": (
         "`$XDG_CACHE_HOME/swathe/index`, else `~/.cache/swathe/index`",
@@ -55,6 +65,7 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
         "256 MiB",
         "Limit of the decoded pixels that a process keeps in memory, bytes. 0 switches that off.",
     ),
+    "SWATHE_NAMELIST": ("", "Namelists that tell a compiled algorithm its group."),
     "SWATHE_PORTAL": ("", "URL of the portal that `swathe` commands for jobs use."),
     "SWATHE_RESOLVER": (
         "",
@@ -62,6 +73,8 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
         "If it is not set, no name is sent anywhere. "
         "It is reached through `http_proxy`, `https_proxy` and `no_proxy`.",
     ),
+    "SWATHE_IN": ("", "Folder of the inputs of a program in a sandbox, which sets it."),
+    "SWATHE_OUT": ("", "Folder for the outputs of a program in a sandbox, which sets it."),
     "SWATHE_STORES": (
         "",
         "File with the stores that libswathe knows by name, as `swathe store export` prints them.",
@@ -147,7 +160,7 @@ def settings_page() -> str:
         "",
     ]
     for name, section in sections(Config).items():
-        lines += [f"## [{name}]", "", summary_of(section), ""]
+        lines += [f"## [{name}{'.USER' if name == 'shares' else ''}]", "", summary_of(section), ""]
         meanings, types_ = attributes_of(section), get_type_hints(section)
         bounded = get_type_hints(section, include_extras=True)
         rows = [
@@ -164,9 +177,12 @@ def settings_page() -> str:
 
 
 def sections(config: type) -> dict[str, type]:
-    """Return the sections of the settings by name."""
+    """Return the sections of the settings by name; one per user is that of a user."""
     hints = get_type_hints(config)
-    return {each.name: hints[each.name] for each in dataclasses.fields(config)}
+    kinds = {each.name: hints[each.name] for each in dataclasses.fields(config)}
+    return {
+        name: kind if isinstance(kind, type) else get_args(kind)[1] for name, kind in kinds.items()
+    }
 
 
 def _type_text(hint: Any) -> str:
@@ -206,8 +222,8 @@ def _default_text(each: dataclasses.Field[Any]) -> str:
 def cli_page() -> str:
     """Return the page of the commands, each with its arguments and options."""
     from swathe.cli.app import EXIT_CODES
-    from swathe.cli.units import SIZE_FORMS, TIME_FORMS
     from swathe.core import angles
+    from swathe.core.quantities import SIZE_FORMS, TIME_FORMS
 
     lines = [
         "# Commands",

@@ -211,6 +211,11 @@ def chunks() -> dict[str, bytes]:
     add("deflate", zlib.compress(data), {"name": "shuffle", "size": 2}, {"name": "deflate"})
     add("gzip", gzip.compress(data, mtime=0), {"name": "gzip"})
     add("bzip2", bz2.compress(data), {"name": "bzip2"})
+    add("crc32c", data + struct.pack("<I", crc32c(data)), {"name": "crc32c"})
+    raw = zlib.compress(b"head" + data + b"end", wbits=-15)
+    add("rawdeflate", raw, {"name": "rawdeflate", "from": 4, "size": len(data) + 7})
+    bits = {"size": 2, "bits": 12, "signed": True, "big_endian": False}
+    add("bits", data, {"name": "bits", **bits})
     for name in ("lzw", "packbits", "zstd"):
         add(name, getattr(imagecodecs, f"{name}_encode")(data), {"name": name})
     block = imagecodecs.lz4_encode(data, header=True)
@@ -247,6 +252,48 @@ def chunks() -> dict[str, bytes]:
     members = [3, 8, 2, 0, 1, 4, 1, 17, 5, 4, 2, 4, 1, 2, 0, 7, 1]
     add("nbit-compound", bytes(range(250)), {"name": "nbit", "values": [20, 0, 100, *members]})
     return seeds
+
+
+def crc32c(data: bytes) -> int:
+    """Return the checksum of Castagnoli, reflected as zlib has its own."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+    return crc ^ 0xFFFFFFFF
+
+
+def indexes() -> dict[str, bytes]:
+    """Chunk indexes with one array for each kind of storage."""
+    chunked = {"kind": "chunks", "chunk_shape": [4, 5], "is_padded": True, "first": 0, "count": 3}
+    storages = {
+        "contiguous": {"kind": "contiguous", "offset": 99},
+        "chunks": {**chunked, "filters": [{"name": "shuffle", "size": 2}, {"name": "deflate"}]},
+        "tiles": {**chunked, "is_padded": False, "filters": []},
+        "regular": {"kind": "regular", "offset": 8, "chunk_shape": [4, 5], "strides": [90, 40]},
+        "records": {"kind": "regular", "offset": 8, "chunk_shape": [1, 8], "strides": [30, 0]},
+        "inline": {"kind": "inline"},
+        "library": {"kind": "library", "why": "szip"},
+        "refused": {"kind": "refused", "why": "a link"},
+    }
+
+    def index(*names: str) -> bytes:
+        rows = 3 if {"chunks", "tiles"} & {*names} else 0
+        arrays = [
+            {
+                "name": f"/{name}", "dtype": "<i2", "element_bytes": 2, "shape": [9, 8],
+                "dims": ["y", "x"], "fill": "AQI=", "storage": storages[name],
+            }
+            for name in names
+        ]  # fmt: skip
+        head = json.dumps({"format": "hdf5", "arrays": arrays, "chunks": rows}).encode()
+        columns = [(0, 2, 5), (100, 140, 200), (40, 20, 30)] if rows else []
+        words = b"".join(struct.pack("<3Q", *column) for column in columns)
+        start = b"SWIX\x01\0\0\0" + struct.pack("<Q", len(head))
+        return start + head + words + struct.pack(f"<{rows}I", *[0, 1, 0][:rows])
+
+    return {name: index(name) for name in storages} | {"all": index(*storages)}
 
 
 def streams() -> dict[str, bytes]:
@@ -352,7 +399,7 @@ def main() -> None:
     with mock.patch("time.time", return_value=0):  # which gzip puts into tiles
         whole = files()
         corpus = {"cut": whole, "header": headers(whole), "tile": tiles(), "stream": streams()}
-        corpus |= {"multipart": answers(), "chunk": chunks()}
+        corpus |= {"multipart": answers(), "chunk": chunks(), "index": indexes()}
     for target, seeds in corpus.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,14 @@ os.environ["SWATHE_MEMORY_BYTES"] = "0"
 # Certificates that pools make by themselves.
 STATE = tempfile.mkdtemp(prefix="swathe-test-state-")
 os.environ["XDG_STATE_HOME"] = STATE
+# What compilers made of users' sources.
+BUILDS = tempfile.mkdtemp(prefix="swathe-test-builds-")
+os.environ["SWATHE_BUILD_DIR"] = BUILDS
 # With it no line waits in a buffer; users have it seldom.
 os.environ.pop("PYTHONUNBUFFERED", None)
 # Shells let what they start in the background ignore Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for folder in (INDEX, CATALOG, BLOCKS, STATE):
+for folder in (INDEX, CATALOG, BLOCKS, STATE, BUILDS):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 import numpy as np  # noqa: E402
@@ -56,7 +59,8 @@ from tests.support.catalogs import new_catalog  # noqa: E402
 from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
 from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
-from tests.support.property_examples import ALL, QUICK  # noqa: E402
+from tests.support.property_examples import ALL, QUICK, THOROUGH  # noqa: E402
+from tests.support.required_tests import required_names, without_skip  # noqa: E402
 from tests.support.sample_surveys import new_sample  # noqa: E402
 
 if TYPE_CHECKING:
@@ -69,11 +73,11 @@ BLOCK = 2880
 BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 # `new_path` serves a whole session, so examples need not reset it; CI machines vary in speed.
-# Everybody's run tries the same examples, a quarter of those of `thorough`, which `make test-more`
-# uses; `--hypothesis-profile=explore` tries new ones.
+# Everybody's run tries the same examples, fewer than `--hypothesis-profile=thorough`; `explore`
+# tries new ones.
 for profile, number, same_examples in (
     ("swathe", QUICK, True),
-    ("thorough", ALL, True),
+    ("thorough", THOROUGH, True),
     ("explore", ALL, False),
 ):
     settings.register_profile(
@@ -89,6 +93,9 @@ settings.load_profile("swathe")
 
 MORE = frozenset(
     {
+        "algorithms/test_builds",
+        "algorithms/test_first_session",
+        "algorithms/test_trial",
         "attack/test_arguments",
         "attack/test_doors",
         "attack/test_expressions",
@@ -101,9 +108,11 @@ MORE = frozenset(
         "capi/test_events",
         "capi/test_library",
         "capi/test_reading",
+        "capi/test_runs",
         "capi/test_writing",
         "cli/test_demo",
         "costs/test_format_costs",
+        "costs/test_probe_gwcs",
         "costs/test_probe_stripe",
         "costs/test_replicas",
         "costs/test_resolve_target",
@@ -114,34 +123,56 @@ MORE = frozenset(
         "datasets/test_mirroring",
         "datasets/test_real_places",
         "experiments/test_experiments",
+        "files/test_array_requests",
         "files/test_compliance",
         "files/test_zarr_stores",
+        "jobs/test_algorithm",
         "jobs/test_kill",
+        "jobs/test_staging_kill",
+        "operations/test_reduction_memory",
         "portal/test_deploy",
         "portal/test_formats",
         "portal/test_openapi",
+        "portal/test_orders",
+        "portal/test_output_datasets",
         "portal/test_pages",
         "portal/test_reduce",
         "portal/test_results",
+        "portal/test_run_form",
+        "portal/test_run_viewer",
         "portal/test_save_worker_replicas",
         "portal/test_serve",
+        "portal/test_processes_clients",
+        "portal/test_stac",
+        "portal/test_subscribed_algorithm",
         "portal/test_trace_requests",
         "portal/test_vo_async",
         "portal/test_vo_cubes",
         "portal/test_vo_discovery",
         "portal/test_vo_fuzz",
+        "runs/test_auto_placement",
+        "runs/test_slurm_run",
+        "runs/test_wrong_clocks",
+        "sandbox/test_attacks",
+        "sandbox/test_limits",
+        "stores/test_cache_kills",
         "stores/test_block_server",
         "stores/test_block_server_copies",
         "stores/test_bucket_results",
         "stores/test_buckets",
         "stores/test_cache",
+        "stores/test_frm",
+        "stores/test_gfal2",
         "stores/test_listing",
         "stores/test_remote",
+        "stores/test_s3_restore",
         "stores/test_stores",
+        "stores/test_stripes_clocks",
         "stores/test_stripes_hanging",
         "stores/test_stripes_places",
         "stores/test_stripes_progress",
-        "stores/test_writing",
+        "stores/test_xrootd_prepare",
+        "subscriptions/test_mqtt",
         "support/test_servers",
         "test_extras",
         "test_wheel",
@@ -175,13 +206,52 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_without_more and is_test and name_of(collection_path) in MORE else None
 
 
+LONGEST = (
+    "test_benches",
+    "stores/test_stripes_hanging",
+    "workers/test_dask",
+    "workers/test_batch_systems",
+    "portal/test_vo_fuzz",
+    "portal/test_serve",
+    "portal/test_pages",
+    "workers/test_drain",
+    "stores/test_striped_faults",
+    "workers/test_kill",
+    "portal/test_orders",
+    "portal/test_subscribed_algorithm",
+    "stores/test_writing",
+    "stores/test_filesystem",
+    "trace/test_bottlenecks",
+    "workers/test_autoscale",
+    "stores/test_block_server_faults",
+    "attack/test_intake",
+)
+"""Files that take minutes, the longest first: each runs in one process, which others would wait for
+at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test-more` runs: those files, and all on PostgreSQL."""
+    """Mark what `make test-more` runs: those files, and all on PostgreSQL; longest files first."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(name_of(item.path), len(ranks)))
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {}).values()
         on_postgres = any(isinstance(value, str) and value == "postgres" for value in values)
         if on_postgres or name_of(item.path) in MORE:
             item.add_marker("more")
+
+
+REQUIRED = required_names(name_of(path) for path in Path(__file__).parent.rglob("test_*.py"))
+"""Files whose tests may not be skipped on this machine."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let required tests fail where others are skipped."""
+    report = yield
+    return without_skip(report) if name_of(item.path) in REQUIRED else report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,6 +25,7 @@ from tests.conftest import MORE
 
 PACKAGES = (
     "core",
+    "sandbox",
     "catalog",
     "stores",
     "arrays",
@@ -34,8 +35,10 @@ PACKAGES = (
     "operations",
     "cutting",
     "datasets",
+    "algorithms",
     "jobs",
     "workers",
+    "subscriptions",
     "runs",
     "experiments",
     "portal",
@@ -169,7 +172,7 @@ def test_no_module_hides_what_a_package_offers(package: str) -> None:
 def test_tests_mirror_the_packages() -> None:
     here = Path(__file__).parent
     folders = {path.parent.name for path in here.glob("*/test_*.py")}
-    assert folders - {"attack", "capi", "support"} == set(PACKAGES)
+    assert folders - {"attack", "capi", "examples", "support"} == set(PACKAGES)
     alone = {"benches", "docs", "docstrings", "extras", "wheel"}
     alone |= {"imports", "imports_rust", "names", "names_rust"}
     assert {path.stem for path in here.glob("test_*.py")} == {f"test_{name}" for name in alone}
@@ -203,7 +206,7 @@ NOT_FOR_CUTS = {
 """Packages that a cut of boxes in pixels does not need."""
 
 
-@pytest.mark.parametrize("has_catalog", [False, True])
+@pytest.mark.parametrize("place", ["no catalogue", "path", "store"])
 @pytest.mark.parametrize(
     "call",
     [
@@ -216,13 +219,17 @@ NOT_FOR_CUTS = {
     ],
 )
 def test_a_first_cut_of_boxes_loads_only_what_it_needs(
-    call: str, has_catalog: bool, tmp_path: Path
+    call: str, place: str, tmp_path: Path
 ) -> None:
-    image, database = tmp_path / "image.fits", f"sqlite:///{tmp_path}/catalog.sqlite"
+    image, database = str(tmp_path / "image.fits"), f"sqlite:///{tmp_path}/catalog.sqlite"
     fits.PrimaryHDU(np.ones((50, 60), np.int16)).writeto(image)
+    has_catalog = place != "no catalogue"
     if has_catalog:
         with Catalog.open(database) as catalog:
             catalog.put_compute(this_host(), {}, datetime.now(UTC))
+            catalog.add_store("survey", str(tmp_path))
+    if place == "store":
+        image = "survey:image.fits"
     code = (
         "import sys, swathe; image, folder = sys.argv[1:]\n"
         "targets = {'file': [image] * 2, 'x0': [1, 2], 'y0': [3, 4], 'width': [5, 6], "
@@ -271,7 +278,8 @@ def test_the_command_cut_loads_no_other_command(suffix: str, tmp_path: Path) -> 
 def test_dir_shows_the_public_names_only() -> None:
     assert dir(swathe) == sorted(swathe.__all__)
     assert {"cut", "cut_many", "errors", "open", "trace"} <= set(dir(swathe))
-    assert not (set(PACKAGES) - {"datasets", "runs", "stores", "trace"}) & set(dir(swathe))
+    public = {"algorithms", "datasets", "runs", "sandbox", "stores", "trace"}
+    assert not (set(PACKAGES) - public) & set(dir(swathe))
     assert all(hasattr(swathe, name) for name in dir(swathe))
 
 

@@ -20,6 +20,8 @@ ORDER = (
     "array",
     "plan",
     "regrid",
+    "run",
+    "sandbox",
     "trace",
     "codecs",
     "layout",

@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def called(program: Path, *words: str) -> str:
     """Run a program of that environment away from the sources, and return what it prints."""
-    home = program.parents[2]
+    home = next(each for each in program.parents if (each / "venv").is_dir())
     variables = {name: os.environ[name] for name in os.environ if name.startswith("PIP_")}
     variables |= {"PATH": os.defpath, "HOME": str(home)}
     done = subprocess.run(
@@ -71,3 +71,10 @@ def test_it_cuts_a_real_file(installed: Path, data: Path, tmp_path: Path) -> Non
     called(installed / "swathe", "cut", str(frame), *box, "-o", str(output))
     whole, cut = fits.getdata(frame), fits.getdata(output)
     assert np.array_equal(cut, whole[20:50, 10:50])
+
+
+def test_it_has_the_program_that_confines_others(installed: Path) -> None:
+    code = "from swathe.sandbox.launch import PROGRAM; print(PROGRAM)"
+    program = Path(called(installed / "python", "-c", code).strip())
+    assert program.is_relative_to(installed.parent)
+    assert called(program, "--version") == f"swathe-sandbox {swathe.__version__}\n"

@@ -14,9 +14,13 @@ from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from swathe import datasets, runs, stores, trace
+    from swathe import algorithms, datasets, runs, sandbox, stores, trace
+    from swathe.algorithms.definition import Algorithm
+    from swathe.algorithms.static_check import check_algorithm
+    from swathe.algorithms.trial import try_algorithm
     from swathe.client.job import RemoteJob
     from swathe.client.portal import RemotePortal, connect
+    from swathe.core.sample_granules import sample_swaths
     from swathe.core.sample_survey import sample
     from swathe.costs.predict_list import predict
     from swathe.costs.prediction import Prediction
@@ -29,10 +33,11 @@ if TYPE_CHECKING:
     from swathe.files.file import File, open
     from swathe.files.hdu import HduInfo
     from swathe.files.image import Image
-    from swathe.operations.reduction.granule import Granule
     from swathe.operations.reduction.grid_spec import GridSpec
     from swathe.operations.reduction.reduction import reduce
+    from swathe.operations.reduction.swath import Swath
     from swathe.runs import open_run, run
+    from swathe.runs.superfiles.open_superfile import superfile
     from swathe.stores.filesystem import fs
     from swathe.workers.simulate.simulation_study import simulate_pool
 
@@ -41,17 +46,20 @@ sys.modules[f"{__name__}.cache"] = cache
 sys.modules[f"{__name__}.errors"] = errors
 
 __all__ = [
+    "Algorithm",
     "Cutout",
     "File",
-    "Granule",
     "GridSpec",
     "HduInfo",
     "Image",
     "Prediction",
     "RemoteJob",
     "RemotePortal",
+    "Swath",
     "__version__",
+    "algorithms",
     "cache",
+    "check_algorithm",
     "connect",
     "cut",
     "cut_many",
@@ -69,23 +77,30 @@ __all__ = [
     "run",
     "runs",
     "sample",
+    "sample_swaths",
+    "sandbox",
     "simulate_pool",
     "stores",
+    "superfile",
     "trace",
+    "try_algorithm",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
+        "Algorithm": "swathe.algorithms.definition",
         "Cutout": "swathe.files.cutout",
         "File": "swathe.files.file",
-        "Granule": "swathe.operations.reduction.granule",
         "GridSpec": "swathe.operations.reduction.grid_spec",
         "HduInfo": "swathe.files.hdu",
         "Image": "swathe.files.image",
         "Prediction": "swathe.costs.prediction",
         "RemoteJob": "swathe.client.job",
         "RemotePortal": "swathe.client.portal",
+        "Swath": "swathe.operations.reduction.swath",
+        "algorithms": "swathe.algorithms",
+        "check_algorithm": "swathe.algorithms.static_check",
         "connect": "swathe.client.portal",
         "cut": "swathe.cutting.one",
         "cut_many": "swathe.cutting.many",
@@ -102,9 +117,13 @@ __getattr__ = lazy_names(
         "run": "swathe.runs",
         "runs": "swathe.runs",
         "sample": "swathe.core.sample_survey",
+        "sample_swaths": "swathe.core.sample_granules",
+        "sandbox": "swathe.sandbox",
         "simulate_pool": "swathe.workers.simulate.simulation_study",
         "stores": "swathe.stores",
+        "superfile": "swathe.runs.superfiles.open_superfile",
         "trace": "swathe.trace",
+        "try_algorithm": "swathe.algorithms.trial",
     },
 )
 

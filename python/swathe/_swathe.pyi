@@ -198,6 +198,10 @@ class Source:
     @property
     def version(self) -> str: ...
     @property
+    def is_shared(self) -> bool:
+        """Whether others read it, too."""
+
+    @property
     def opened_bytes(self) -> int:
         """Bytes that came with opening it."""
 
@@ -638,6 +642,12 @@ class Object:
     def read_at(self, at: int, length: int) -> bytes:
         """Return bytes of the decompressed object; fewer only at its end."""
 
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of ranges `(start, stop)` of the decompressed object.
+
+        They ascend and do not overlap. The requests are those that cost least, several at once.
+        """
+
     @property
     def first_bytes(self) -> int:
         """How many of its first bytes are in memory since it was opened."""
@@ -645,6 +655,9 @@ class Object:
     @property
     def block_bytes(self) -> int:
         """Bytes that are best read at once: as many as take the time of a request."""
+
+    def traffic(self) -> dict[str, Any]:
+        """Return the bytes and requests since it was opened, as `Batch.finish` does."""
 
     def content_len(self) -> int:
         """Return the length of the decompressed object; a stream is read to its end."""
@@ -664,6 +677,33 @@ class Object:
         objective: Objective = "auto",
     ) -> Buffer:
         """Read `[start, stop)` of an array, fastest axis first, as it is stored."""
+
+class WindowReader:
+    """Small boxes of an array of a local file, cut while the file is what was opened."""
+
+    def __init__(
+        self, native: Object, array: str, file: str, state: tuple[int, int, int, int, int]
+    ) -> None:
+        """Take an array.
+
+        Args:
+            native: the open file.
+            array: its path in the file.
+            file: absolute path of the file.
+            state: mode, device, inode, size, and time of modification in nanoseconds, when the
+                file was opened.
+        """
+
+    def cut(
+        self, window: object, objective: Objective = "auto"
+    ) -> tuple[Buffer, tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+        """Cut a box `(x0, y0, width, height)` on the plane of the array.
+
+        Returns:
+            Elements as stored, first and last index, and shape, slowest axis first; `None` if the
+            box is no tuple of four integers, not within the array or not small, or if the file is
+            another one by now.
+        """
 
 class HduInfo:
     """Properties of an HDU; shapes in NumPy order."""
@@ -912,6 +952,9 @@ class RotatingFile:
         Raises:
             OSError: If it cannot be written to.
         """
+
+def crc32c(data: bytes, start: int = 0) -> int:
+    """Return the CRC-32C of bytes that follow on others whose CRC-32C is `start`."""
 
 def decode_chunk(filters_json: str, skips: int, data: bytes, decoded_bytes: int) -> bytes:
     """Decode a chunk of an array.

@@ -23,6 +23,7 @@ h5py = pytest.importorskip("h5py")
 netcdf4 = pytest.importorskip("netCDF4")
 xarray = pytest.importorskip("xarray")
 hdf5 = pytest.importorskip("swathe.arrays.readers.hdf5")
+hdf5_tree = pytest.importorskip("swathe.arrays.readers.hdf5_tree")
 
 WHEELS = [
     *(Path(h5py.__file__).parent / "tests" / "data_files").glob("*.h5"),
@@ -255,3 +256,45 @@ def test_too_many_attributes_are_an_error(tmp_path: Path) -> None:
             file.attrs.create(f"a{i}", i)
     with pytest.raises(FormatError, match="expected 10000 attributes, found 10001"):
         confined_index(path.read_bytes())
+
+
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_the_nodes_of_a_tree_of_chunks_are_read_together(tmp_path: Path, user_block: int) -> None:
+    """Each round is a round trip to a server; five leaves lie between chunks of 20 kB."""
+    path, block_bytes = tmp_path / "a.h5", 4096
+    values = np.arange(16 * 160_000, dtype="i4").reshape(16, -1) % 30_000
+    with h5py.File(path, "w", userblock_size=user_block) as file:
+        file.create_dataset("a", data=values.astype("i2"), chunks=(1, 10_000))
+    content = path.read_bytes()
+    rounds: list[int] = []
+
+    def read_at(at: int, length: int) -> bytes:
+        rounds.append(length)
+        return content[at : at + length]
+
+    def read_ranges(ranges: list[tuple[int, int]]) -> list[bytes]:
+        rounds.append(sum(stop - start for start, stop in ranges))
+        return [content[start:stop] for start, stop in ranges]
+
+    counts = []
+    for together in (None, read_ranges):
+        rounds.clear()
+        file = FileReads(read_at, len(content), block_bytes, block_bytes, read_ranges=together)
+        index = Index(indexing.describe(file, "hdf5"))
+        np.testing.assert_array_equal(index.values("/a", content), values)
+        counts.append((len(rounds), sum(rounds)))
+    # Blocks at the start of the file; then each leaf, or all of them, without blocks around them.
+    (alone, alone_bytes), (ahead, ahead_bytes) = counts
+    first, leaf_bytes = (2 if user_block else 1), 24 + 65 * 32 + 64 * 8
+    assert (alone, ahead) == (first + 5, first + 1)
+    assert alone_bytes == ahead_bytes == first * block_bytes + 5 * leaf_bytes
+
+
+@pytest.mark.parametrize("count", [0, 3, 5, 65, 65535])
+def test_nodes_that_lie_name_no_bytes_outside_of_themselves(count: int) -> None:
+    node = bytearray(np.random.default_rng(count).bytes(2616))
+    node[:8] = b"TREE\x01\x01" + count.to_bytes(2, "little")
+    assert hdf5_tree.children_of(memoryview(node), 0) == ()
+    node[24:] = bytes(len(node) - 24)
+    children = hdf5_tree.children_of(memoryview(node), 512)
+    assert list(children) == ([(512, 2616)] * count if count < 65 else [])

@@ -130,3 +130,29 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         indexing.describe(FileReads(lambda at, length: b"", 0), "hdf5", "x.h5")
     with pytest.raises(FormatError, match=r"x: expected one of .*, found fits"):
         indexing.describe(FileReads(lambda at, length: b"", 0), "fits", "x")
+
+
+class CountingFile(io.BytesIO):
+    """A file that counts the bytes that are read."""
+
+    bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read and count."""
+        part = super().read(size)
+        self.bytes_read += len(part)
+        return part
+
+
+@pytest.mark.parametrize("length", [10, 100_000])
+def test_hardly_more_than_the_header_is_read(length: int, tmp_path: Path) -> None:
+    scipy_io = pytest.importorskip("scipy.io")
+    path = tmp_path / "a.nc"
+    with scipy_io.netcdf_file(path, "w") as made:
+        made.note = "n" * length
+        made.createDimension("x", 300_000)
+        made.createVariable("a", "f8", ("x",))[:] = 0
+    file = CountingFile(path.read_bytes())
+    index = Index(netcdf3.describe(file))
+    assert index.arrays["/a"]["shape"] == [300_000]
+    assert file.bytes_read <= max(netcdf3.FIRST_READ, 3 * length)

@@ -29,7 +29,7 @@ from swathe.core.errors import AccessError, NotFoundError
 from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from swathe.jobs import Options, estimate
-from swathe.jobs.expand_targets import ExpandedJob
+from swathe.jobs.expanded_job import ExpandedJob
 from swathe.portal.config import Config
 from swathe.portal.sources import Sources
 from swathe.portal.vo.errors import VoError

@@ -21,7 +21,7 @@ import swathe
 from tests.support.attacked_portal import AttackTarget, attacked
 from tests.support.portals import finished, submitted
 
-SOAK_S = float(os.environ.get("SWATHE_SOAK_S", "120"))
+SOAK_S = float(os.environ.get("SWATHE_SOAK_S", "60"))
 """How long it goes on; ten minutes show whether memory stays flat."""
 ROWS = 20_000
 ANSWER_S = 0.2

@@ -217,6 +217,23 @@ def test_info(folder: Path) -> None:
     assert "RICE_1" in text[2]
 
 
+@pytest.mark.parametrize(
+    ("storage", "packing"),
+    [
+        ({"chunks": (5, 6)}, "not compressed"),
+        ({"chunks": (5, 6), "shuffle": True, "fletcher32": True}, "not compressed"),
+        ({"chunks": (5, 6), "compression": "gzip"}, "arrays compressed in chunks"),
+    ],
+)
+def test_info_tells_whether_arrays_are_compressed(
+    tmp_path: Path, storage: dict[str, Any], packing: str
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("a", data=np.zeros((10, 12)), **storage)
+    assert f" bytes), {packing}, hdf5, 1 array" in run("info", tmp_path / "a.h5").stdout
+
+
 def test_info_tells_place_type_and_tables(folder: Path, tmp_path: Path) -> None:
     text = " ".join(run("info", folder / "a.fit.fz").stdout.split())
     assert "images compressed in tiles" in text
@@ -512,7 +529,7 @@ def test_version_and_help() -> None:
     text = " ".join(shown.stdout.split())
     for said in (
         "Exit codes: 0 done",
-        "7 catalogue not usable",
+        "7 catalogue or sandbox not usable",
         "130 interrupted",
         "cut",
         "info",

@@ -68,8 +68,9 @@ def test_help_of_commands_and_options_has_a_noun(words: tuple[str, ...]) -> None
 
 def test_things_are_added_removed_listed_and_shown() -> None:
     others = {"create", "delete", "revoke", "reserve", "release", "unregister", "ls", "rm"}
-    # Objects of a store are listed and removed as files of the shell are.
-    assert [words for words in LEAVES if words[-1] in others] == [("ls",), ("rm",)]
+    # Objects of a store are listed and removed as files of the shell are; on tape they stay.
+    allowed = {("ls",), ("rm",), ("tape", "release")}
+    assert {words for words in LEAVES if words[-1] in others} == allowed
     for group in (("store",), ("dataset",), ("portal", "token"), ("pool", "reservation")):
         assert {(*group, verb) for verb in ("add", "remove", "list")} <= set(LEAVES)
 
@@ -82,7 +83,7 @@ def test_quantities_take_a_unit() -> None:
         if words[0] not in ("bench", "simulate")
         for each in command.params
         for name in each.opts
-        if re.search(r"-(s|ms|h|days|deg|mb|gb|bytes-s)$", name)
+        if re.search(r"\w-(s|ms|h|days|deg|mb|gb|bytes-s)$", name)
         if words != ("stripe", "plan")  # its rate has no unit that is written otherwise
     }
     assert not with_unit
@@ -94,7 +95,8 @@ def test_quantities_take_a_unit() -> None:
         for name in each.opts
         if each.metavar == "TIME"
     }
-    assert times == {"--for", "--grace", "--interval", "--lifetime", "--max-time"}
+    names = {"--check", "--for", "--grace", "--interval", "--lifetime", "--max-time", "--patience"}
+    assert times == names | {"--compute", "--cpu", "--wall", "--within", "--until", "--wait"}
 
 
 def choices(option: str, *words: str) -> tuple[str, ...]:
@@ -115,7 +117,7 @@ PYTHON = {
     "reduce": ("swathe.reduce",),
     "info": ("swathe.open",),
     "predict": ("swathe.predict",),
-    "sample": ("swathe.sample",),
+    "sample": ("swathe.sample", "swathe.sample_swaths"),
     "find": ("swathe.find",),
     "probe": ("swathe.probe",),
     "buffer": ("swathe.probe_buffer",),
@@ -126,6 +128,10 @@ PYTHON = {
     "stripe repair": ("swathe.stores.repair_stripes",),
     "stripe rebalance": ("swathe.stores.rebalance_stripes",),
     "stripe plan": ("swathe.stores.plan_stripe",),
+    "tape stage": ("swathe.stores.stage_objects",),
+    "tape status": ("swathe.stores.tape_status",),
+    "tape release": ("swathe.stores.release_objects",),
+    "tape evict": ("swathe.stores.evict_objects",),
     "ls": ("swathe.stores.list_objects", "swathe.stores.list_folder"),
     "stat": ("swathe.stores.stat_object",),
     "rm": ("swathe.stores.remove_objects",),
@@ -133,13 +139,32 @@ PYTHON = {
     "dataset": ("swathe.datasets",),
     "dataset mirror": ("swathe.mirror",),
     "cache": ("swathe.cache",),
+    "algorithm": ("swathe.algorithms",),
+    "library": ("swathe.algorithms.libraries",),
+    "environment": ("swathe.algorithms.environments",),
+    "algorithm check": ("swathe.check_algorithm",),
+    "algorithm try": ("swathe.try_algorithm",),
     "run": ("swathe.runs",),
+    "run targets": ("swathe.open_run",),
     "run show": ("swathe.open_run",),
+    "superfile pack": ("swathe.runs.pack_files",),
+    "superfile unpack": ("swathe.runs.unpack_files",),
+    "superfile list": ("swathe.superfile",),
+    "superfile recover": ("swathe.runs.recover_superfile",),
+    "order": ("swathe.RemotePortal.order", "swathe.RemotePortal.estimate_order"),
+    "subscribe": ("swathe.RemotePortal.subscribe",),
+    "subscription list": ("swathe.RemotePortal.subscriptions",),
+    "subscription show": ("swathe.RemotePortal.subscription",),
+    "subscription feed": ("swathe.RemotePortal.feed",),
+    "subscription pause": ("swathe.RemotePortal.pause_subscription",),
+    "subscription resume": ("swathe.RemotePortal.resume_subscription",),
+    "subscription remove": ("swathe.RemotePortal.remove_subscription",),
     "job submit": ("swathe.RemotePortal.submit",),
     "job list": ("swathe.RemotePortal.jobs",),
     "job remove": ("swathe.RemoteJob.delete",),
     "job": ("swathe.RemoteJob",),
     "pool status": ("swathe.RemotePortal.pool",),
+    "sandbox": ("swathe.sandbox",),
     "trace view": ("swathe.trace.view",),
     "trace collect": ("swathe.trace.Collector",),
     "trace host": ("swathe.trace.Monitor",),

@@ -45,7 +45,7 @@ def test_add_list_show_remove(run: Run) -> None:
     lake = {"name": "lake", "url": "s3://bucket/x", "tier": "wan", "options": kept, "over": []}
     assert run(f"add lake s3://bucket/x --tier wan {options} --json").json == lake
     assert run("list --json").json == {"stores": [lake, SURVEY]}
-    nothing = {"host": this_host(), "probed_at": None, "profile": None}
+    nothing = {"host": this_host(), "probed_at": None, "profile": None, "usage": None}
     assert run("show survey --json").json == SURVEY | nothing
     assert run("remove lake --json").json == {"removed": "lake"}
     assert run("list --json").json == {"stores": [SURVEY]}

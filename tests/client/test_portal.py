@@ -40,6 +40,7 @@ from swathe.files.manifest import COLUMNS
 from swathe.files.manifest_file import LongManifest
 from swathe.files.planes import Planes
 from swathe.jobs.types import Estimate, Job, Options, Row
+from tests.support.algorithms import LIBRARY_FILES, LST, tar_of
 from tests.support.catalogs import new_catalog
 from tests.support.portals import RunningPortal, add_survey, served
 from tests.support.scripted_servers import Handler, serving
@@ -112,9 +113,23 @@ def test_answers_are_the_values_of_local_jobs(portal: RemotePortal, done: Remote
 def test_only_what_users_call_shows_on_a_portal(portal: RemotePortal, done: RemoteJob) -> None:
     assert {name for name in dir(portal) if not name.startswith("_")} == {
         *("about", "close", "estimate", "job", "jobs", "pool", "submit", "url"),
+        *("add_algorithm", "algorithm", "algorithms", "remove_algorithm"),
+        *("add_library", "library", "libraries", "remove_library"),
+        *("order", "estimate_order", "subscribe", "subscription", "subscriptions", "feed"),
+        *("pause_subscription", "resume_subscription", "remove_subscription", "remove_dataset"),
     }
     assert {name for name in dir(done) if not name.startswith("_")} == {
-        *("cancel", "delete", "fetch", "id", "manifest", "manifest_tables", "resume", "rows"),
+        *(
+            "cancel",
+            "delete",
+            "fetch",
+            "id",
+            "log",
+            "manifest",
+            "manifest_tables",
+            "resume",
+            "rows",
+        ),
         *("start", "status", "wait"),
     }
 
@@ -1043,3 +1058,30 @@ def test_a_portal_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("swathe.client.connection.PAUSE_S", 0.0)
     with pytest.raises(errors.SourceError, match=r"cannot connect: Connection refused; is a"):
         swathe.connect("http://127.0.0.1:1").jobs()
+
+
+def test_libraries_are_kept_by_a_portal(portal: RemotePortal, tmp_path: Path) -> None:
+    source = tmp_path / "mylib.tar"
+    source.write_bytes(tar_of(LIBRARY_FILES))
+    record = portal.add_library(source)
+    assert (record.label, portal.libraries()) == ("mylib@1.0", [record])
+    assert portal.library("mylib")["headers"] == ["include/mylib.h"]
+    portal.remove_library(record.label)
+    with pytest.raises(errors.NoSuchAlgorithmError, match="there is no library"):
+        portal.library("mylib")
+
+
+def test_algorithms_are_kept_by_a_portal(portal: RemotePortal, tmp_path: Path) -> None:
+    source = tmp_path / "lst.py"
+    source.write_text(LST)
+    record = portal.add_algorithm(source)
+    assert (record.label, record.bytes) == ("lst-quarter-degree@1.2", len(LST))
+    assert portal.add_algorithm(source) == record
+    assert portal.algorithms() == [record]
+    assert portal.algorithm(record.label)["definition"]["version"] == "1.2"
+    source.write_text(LST.replace("numpy", "numpi"))
+    with pytest.raises(errors.AlgorithmError, match="is it numpy"):
+        portal.add_algorithm(source)
+    portal.remove_algorithm(record.name)
+    with pytest.raises(errors.NoSuchAlgorithmError):
+        portal.algorithm(record.name)

@@ -27,6 +27,8 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "AccessError": PermissionError,
     "SourceError": OSError,
     "ChangedError": OSError,
+    "OnTapeError": OSError,
+    "StagingError": OSError,
     "FormatError": ValueError,
     "NoSuchHduError": KeyError,
     "NoSuchArrayError": KeyError,
@@ -49,8 +51,20 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "NoSuchJobError": KeyError,
     "NoSuchResultError": KeyError,
     "NoSuchRunError": KeyError,
+    "AlgorithmError": ValueError,
+    "AlgorithmExistsError": ValueError,
+    "NoSuchAlgorithmError": KeyError,
+    "SubscriptionError": ValueError,
+    "NoSuchSubscriptionError": KeyError,
+    "CursorError": ValueError,
+    "DeliveryError": OSError,
+    "WebhookError": OSError,
     "LimitError": Exception,
     "TraceError": ValueError,
+    "SandboxError": OSError,
+    "SandboxBusyError": OSError,
+    "SandboxUnavailableError": OSError,
+    "ProgramError": RuntimeError,
     "CatalogError": OSError,
     "CatalogSetupError": OSError,
 }
@@ -58,7 +72,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
 # help (SourceError), or nobody can do anything about it (SwatheError).
 TO_THE_WILDCARD = {
     "StoreError": {"Damaged", "Interrupted", "Io", "Network", "ShortRead", "Unsupported"},
-    "EngineError": {"Interrupted", "Internal"},
+    "EngineError": {"Internal"},
     "RegionError": {"Axes", "Empty", "TooLarge"},
 }
 SOURCES = {
@@ -112,8 +126,12 @@ def test_every_class_rust_names_is_there() -> None:
     # Lists of targets, indices of sections and the catalogue are read in Python.
     in_python = {"NotAnImageError", "OptionError", "PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
-    in_python |= {"NoSuchDatasetError"}
+    in_python |= {"NoSuchDatasetError", "OnTapeError", "StagingError"}
     in_python |= {"SettingsError", "TokenError"}
+    in_python |= {"AlgorithmError", "AlgorithmExistsError", "NoSuchAlgorithmError"}
+    in_python |= {"SubscriptionError", "NoSuchSubscriptionError", "CursorError"}
+    in_python |= {"DeliveryError", "WebhookError"}
+    in_python |= {"SandboxError", "SandboxUnavailableError", "SandboxBusyError", "ProgramError"}
     in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "NoSuchRunError", "LimitError"}
     elsewhere = {"TraceError"}  # in trace.rs: recording is beside the engine
     assert set(CLASSES) - named == in_python | elsewhere

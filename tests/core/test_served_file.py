@@ -12,7 +12,7 @@ import pytest
 
 from swathe.core.confined import ConfinedProcess, ProcessLimits
 from swathe.core.errors import FormatError, LimitError, NotFoundError, SourceError, SwatheError
-from swathe.core.served_file import FileReads
+from swathe.core.served_file import ASK_RANGES, RANGE, REQUEST, FileReads, ReadCounter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux keeps them")
 CONTENT = os.urandom(20 << 20)
@@ -112,11 +112,11 @@ def test_reads_that_are_too_short_are_errors(confined: ConfinedProcess) -> None:
 def test_reads_are_bounded(confined: ConfinedProcess) -> None:
     with pytest.raises(LimitError, match="expected a read of 16777216 bytes at most"):
         run(confined, "read_past_limits")
-    for file in (
-        FileReads(read_content, len(CONTENT), 1000, requests=0),
-        FileReads(read_content, len(CONTENT), read_mb=1),
+    for file, fault in (
+        (FileReads(read_content, len(CONTENT), 1000, requests=0), "more than 0 reads"),
+        (FileReads(read_content, len(CONTENT), read_mb=1), "more than 1 MB to read"),
     ):
-        with pytest.raises(LimitError, match=r"reads or .* MB to read"):
+        with pytest.raises(LimitError, match=fault):
             run(confined, "checksum", file, offset=0, length=3 << 20)
 
 
@@ -139,3 +139,26 @@ def test_a_reader_that_hangs_is_ended(confined: ConfinedProcess) -> None:
 def test_no_file_can_be_opened(confined: ConfinedProcess) -> None:
     with pytest.raises(SwatheError, match="Too many open files"):
         run(confined, "open_passwords")
+
+
+def test_ranges_that_are_read_ahead_are_bounded() -> None:
+    """A request of a child that lies is refused before anything is read."""
+    size, head = 100, ASK_RANGES
+    counter = ReadCounter(FileReads(read_content, size, requests=5), "x.h5")
+    with pytest.raises(LimitError, match="4096 ranges at most, found 4097"):
+        counter.length_of(REQUEST.pack(head, 4097, 0))
+    for ranges, fault in (
+        ([(0, 10), (5, 10)], "expected ranges that ascend"),
+        ([(90, 11)], "within 100 bytes"),
+        ([(5, 0)], "expected ranges that ascend"),
+        ([(at, 1) for at in range(40)], "more than 5 reads"),
+    ):
+        request = REQUEST.pack(head, len(ranges), 0) + b"".join(
+            RANGE.pack(*each) for each in ranges
+        )
+        with pytest.raises(LimitError, match=fault):
+            counter.answer(request)
+    request = REQUEST.pack(head, 1, 3) + RANGE.pack(7, 3)
+    again = ReadCounter(FileReads(read_content, size), "x.h5")
+    assert again.length_of(request[: REQUEST.size]) == RANGE.size
+    assert again.answer(request) == CONTENT[7:10]

@@ -41,7 +41,9 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     write = compute["write"]
     assert 0 < write["result_s"] < 1 and 0 < write["byte_s"] < 1e-6
     assert write["result_s"] <= compute["cut_s"] and write["byte_s"] <= compute["byte_s"]
-    others = ("tile_byte_s", "formats", "write")
+    assert set(compute["run"]) == {"copy_byte_s", "scatter_s", "spool_byte_s", "step_s"}
+    assert all(0 < seconds < 0.1 for seconds in compute["run"].values())
+    others = ("tile_byte_s", "formats", "write", "run")
     single = {name: value for name, value in compute.items() if name not in others}
     names = (
         "job_s",

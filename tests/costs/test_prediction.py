@@ -406,7 +406,7 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     )
     found = json.loads(command_here("predict", "--targets", str(table), "--json").stdout)
     told = {"median_s", "interval_s", "bytes", "requests", "per_store", "shares", "compute_s"}
-    assert set(found) == told | {"faults", "notes", "overhead_s", "write_s"}
+    assert set(found) == told | {"faults", "notes", "overhead_s", "staging", "write_s"}
     shown = command_here("predict", "--targets", str(table), "--explain").stdout
     assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
     assert command_here("predict", "--history").stdout == "no predictions yet\n"

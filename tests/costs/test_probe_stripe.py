@@ -157,8 +157,10 @@ def test_a_server_without_objects_answers_but_is_not_measured(
 
 
 def test_other_stores_have_no_servers(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "object").write_bytes(bytes(MB))
-    probe = swathe.probe(str(tmp_path), quick=True, max_time_s=0.3, max_bytes=10 * MB)
+    folder = tmp_path / "store"
+    folder.mkdir()
+    (folder / "object").write_bytes(bytes(MB))
+    probe = swathe.probe(str(folder), quick=True, max_time_s=0.3, max_bytes=10 * MB)
     assert probe.stripe is None and probe.as_dict()["stripe"] is None
 
 

@@ -1166,7 +1166,7 @@ def test_one_fits_file_holds_fits_only(form: Any, files: list[Path], tmp_path: P
 
 @pytest.mark.parametrize("form", ["stack", "tiff"])
 def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> None:
-    expected = "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, rgb"
+    expected = "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, csv, rgb"
     with pytest.raises(OptionError, match=expected):
         cut_many(boxes(files, 2), tmp_path / "o", format=form)
     assert not list(tmp_path.iterdir())

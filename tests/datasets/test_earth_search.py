@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from swathe.datasets.earth_search import EarthArea, region_text
+from swathe.datasets.earth_search import EarthArea, boxes_that_touch, region_text
 from swathe.datasets.healpix import ALL_SKY
 from swathe.datasets.spherical import degrees, directions
 from swathe.files.places.bounds import Bounds
@@ -75,3 +75,19 @@ def test_wide_box_is_searched_everywhere() -> None:
 def test_region_text_names_the_frame() -> None:
     assert region_text([[1, 2, 3, 4, 5, 6]]).startswith("POLYGON GEO_D 1.000000 2.000000")
     assert region_text([[1, 2], [3, 4]]).startswith("UNION GEO_D (POLYGON 1.0")
+
+
+def test_many_boxes_are_compared_as_each_alone() -> None:
+    random = np.random.default_rng(7)
+    outlines = [[170.0, -10.0, 175.0, -12.0, -170.0, 8.0, 172.0, 9.0], [40.0, 80, 160, 85, -80, 84]]
+    boxes = []
+    for _ in range(300):
+        west, south = random.uniform(-180, 180), random.uniform(-90, 60)
+        east = west + random.choice([0.0, 3.0, 40.0, 200.0])
+        boxes.append((west, south, east - 360 * (east > 360), south + random.uniform(0, 30)))
+    boxes += [(165, 0, -165, 1), (171, -5, 172, 5), (-180, -90, 180, 90), (50, 82, 50, 82)]
+    results = boxes_that_touch(boxes, outlines)
+    alone = [EarthArea(Bounds.of(box)).touches([outlines])[0] for box in boxes]
+    assert results == alone
+    assert 10 < sum(results) < 290
+    assert boxes_that_touch(boxes, []) == [False] * len(boxes)

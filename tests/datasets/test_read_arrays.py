@@ -355,9 +355,9 @@ def test_corners_of_hdf_eos5_that_lie_are_errors(tmp_path: Path) -> None:
     path = hdf_eos5.write_grid(tmp_path / "a.he5", upper_left="(0,99000000)")
     with pytest.raises(FormatError, match="StructMetadata: expected a corner in degrees"):
         granules(path)
-    [granule] = granules(hdf_eos5.write_grid(tmp_path / "b.he5", projection="HE5_GCTP_LAMAZ"))
+    [granule] = granules(hdf_eos5.write_grid(tmp_path / "b.he5", projection="HE5_GCTP_ROBIN"))
     assert granule.place is None and granule.note is not None
-    assert "found GCTP_LAMAZ" in granule.note
+    assert "found GCTP_ROBIN" in granule.note
 
 
 def test_core_metadata_gives_the_time() -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import text
 import swathe
 from swathe.catalog import Catalog, GranuleQuery
 from swathe.core import errors
+from swathe.core.errors import DatasetError
 from swathe.datasets import scan as scanning
 from swathe.datasets.read_granules import granules_of, read_headers
 from swathe.datasets.store_prefix import split_place
@@ -125,7 +126,7 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
     run("cut", "--targets", out, "-o", tmp_path / "cut", "-q")
     assert (tmp_path / "cut" / "0.fits").exists()
     assert len(run.json("find", "--band", "5e-7,6e-7")["images"]) == 3
-    assert len(run.json("find", "--time", "53633", "2005-09-22")["images"]) == 2
+    assert len(run.json("find", "--time", "53633", "2005-09-22T00:00")["images"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -231,6 +232,9 @@ def test_split_place() -> None:
     assert split_place("disk:") == ("disk", "")
     assert split_place("disk:/a//b/") == ("disk", "a/b")
     assert split_place("disk:.") == ("disk", "")
+    for place in ("/data/frames", "frames", "s3://bucket/a"):
+        with pytest.raises(DatasetError, match=r"STORE:PREFIX.*: swathe store add NAME FOLDER$"):
+            split_place(place)
 
 
 def test_objects_of_a_list(run: Runner, store: Path, tmp_path: Path) -> None:

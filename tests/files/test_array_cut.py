@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.core.box import Mode
 from swathe.core.errors import (
     FormatError,
     NoOverlapError,
+    NoSuchArrayError,
     OptionError,
     OutputError,
     OutputExistsError,
@@ -21,6 +23,7 @@ from swathe.core.errors import (
     PixelIndexError,
     RegionError,
 )
+from swathe.files.array_region import ArrayRegion
 from tests.conftest import DATA
 
 cut: Any = swathe.cut  # its results are `ArrayCutout` here
@@ -346,3 +349,43 @@ def test_names_of_coordinates_by_path_stay_apart(packed: Path) -> None:
     other = part.coords["lat"]
     part.coords |= {"/a/lat": other, "../b/lat": other}
     assert {"lat", "a_lat", "b_lat"} <= part.variables.keys()
+
+
+def test_quality_planes_come_if_a_cut_before_left_them_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = np.arange(12).reshape(3, 4)
+        file["a"].attrs["ancillary_variables"] = "flags"
+        file["flags"] = np.zeros((3, 4), "u1")
+    asked = [cut(path, array="/a", box=(1, 0, 2, 2), with_quality=each) for each in (0, 1, 0)]
+    assert [list(each.others) for each in asked] == [[], ["flags"], []]
+
+
+@pytest.mark.parametrize("mode", ["trim", "strict", "partial"])
+def test_a_window_of_an_open_file_is_that_of_a_section(packed: Path, mode: Mode) -> None:
+    window, other = (
+        cut(packed, array="t2", mode=mode, **region)
+        for region in ({"box": (5, 6, 10, 8)}, {"section": np.s_[:, 6:14, 5:15]})
+    )
+    np.testing.assert_array_equal(window.data, other.data)
+    assert window.region == other.region and window.attrs == other.attrs
+    assert window.coords.keys() == other.coords.keys() and window.others.keys() == {"crs", "y_bnds"}
+    assert (window.fill, window.plane, window.global_attrs) == (-999, (1, 2), other.global_attrs)
+
+
+def test_a_window_is_cut_from_the_file_that_is_there_now(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    for number in (1, 2):
+        with h5py.File(tmp_path / "new.h5", "w") as file:
+            file["a"] = np.full((30, 40), number)
+        (tmp_path / "new.h5").replace(path)
+        cuts = [cut(path, array="a", box=(0, 0, 2, 2)) for _ in range(2)]
+        assert [each.data.max() for each in cuts] == [number, number]
+    with pytest.raises(NoSuchArrayError, match="arrays are /a"):
+        cut(path, array="b", box=(0, 0, 2, 2))
+
+
+def test_a_region_within_is_that_region() -> None:
+    region = ArrayRegion((0, 2), (3, 4))
+    assert region.within((3, 4)) is region
+    assert ArrayRegion((-1, 2), (3, 5)).within((3, 4)) == ArrayRegion((0, 2), (3, 4))

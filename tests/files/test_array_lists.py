@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ from astropy.io import fits
 import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import OptionError, TargetsError
+from swathe.core.row_record import RowRecord
 from swathe.files.array_file import ArrayFile
+from swathe.operations.array_results import ArrayResults
 from tests.jobs.test_arrays import write_globe
 
 h5py = pytest.importorskip("h5py")
@@ -223,6 +228,41 @@ def test_array_in_the_index_is_cut(tmp_path: Path) -> None:
     result = swathe.open(tmp_path / "out" / "0.asdf")
     assert isinstance(result, ArrayFile)
     assert np.array_equal(result["small"].data, [[1, 2], [5, 6], [9, 10]])
+
+
+@pytest.mark.parametrize("output", ["out", "out.zip"])
+def test_only_what_the_engine_does_not_read_is_made_in_python(
+    tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elements as `.npy` are written by the threads that decode them."""
+    path = tmp_path / "a.h5"
+    layout = h5py.VirtualLayout((60, 80), "f4")
+    layout[:] = h5py.VirtualSource(".", "plain", (60, 80))
+    with h5py.File(path, "w") as file:
+        file.create_dataset("plain", data=VALUES[1], chunks=(20, 20), compression="gzip")
+        file.create_virtual_dataset("virtual", layout)
+        file["elsewhere"] = h5py.ExternalLink("b.h5", "/x")
+    made, content = [], ArrayResults.content
+
+    def noted(results: ArrayResults, row: RowRecord, *rest: Any) -> bytes:
+        made.append(row.hdu)
+        return content(results, row, *rest)
+
+    monkeypatch.setattr(ArrayResults, "content", noted)
+    given = targets(*[str(path)] * 3, array=["plain", "virtual", "elsewhere"])
+    into = tmp_path / output
+    manifest = swathe.cut_many(given, into, format="npy", threads=2, progress=False)
+    assert list(manifest["status"]) == ["ok", "ok", "error"], list(manifest["reason"])
+    assert "read by the library" in manifest["reason"][1]
+    assert "--allow-external" in manifest["reason"][2]
+    assert made == ["/virtual"]
+    if output == "out.zip":
+        zipfile.ZipFile(into).extractall(into := tmp_path / "members")
+    for row in range(2):
+        content_bytes = (into / manifest["path"][row]).read_bytes()
+        assert hashlib.sha256(content_bytes).hexdigest() == manifest["sha256"][row]
+        assert np.array_equal(np.load(BytesIO(content_bytes)), VALUES[1, 6:13, 5:15])
+    assert manifest.meta["ok"] == 2
 
 
 def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,20 @@ def assert_same(found: NDArray[Any], expected: Any) -> None:
     assert found.astype(found.dtype.newbyteorder("=")).tobytes() == (
         expected.astype(found.dtype.newbyteorder("=")).tobytes()
     )
+
+
+@pytest.mark.parametrize("package", ["iris_sample_data", "esmvaltool_sample_data"])
+def test_netcdf_of_sample_packages_equals_its_library(package: str) -> None:
+    """The packages take 100 MB, and are not in the extra `dev`."""
+    spec = find_spec(package)  # to import one needs iris
+    if spec is None or spec.origin is None:
+        pytest.skip(f"no {package}: pip install {package}")
+    paths = sorted(Path(spec.origin).parent.rglob("*.nc"))
+    assert paths
+    for path in paths[:: max(1, len(paths) // 20)]:
+        file = arrays_in(path)
+        with READERS[file.format](path) as read:
+            assert compare_all(file, read), f"nothing of {path}"
 
 
 def test_a_compressed_file_of_arrays_is_read_as_it_is(tmp_path: Path) -> None:

@@ -77,6 +77,41 @@ def test_a_chunk_that_inflates_to_more_is_an_error(path: Path) -> None:
         opened(path)["/a"].read([0, 0], [1, 1])
 
 
+@pytest.mark.parametrize("head", [b"\xff" * 4, b"\x11\0\0\0", b"\0\0\0\x80"], ids=range(3))
+def test_scale_offset_of_more_bits_than_elements_have_is_an_error(path: Path, head: bytes) -> None:
+    """CVE-2025-2308 and -44905: the filter of HDF5 wrote beyond its buffer."""
+    with h5py.File(path, "w") as file:
+        array = file.create_dataset("a", data=VALUES, chunks=VALUES.shape, scaleoffset=0)
+        chunk = array.id.get_chunk_info(0)
+    content = bytearray(path.read_bytes())
+    content[chunk.byte_offset : chunk.byte_offset + 4] = head
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"a\.h5, array /a"):
+        _ = opened(path)["/a"].data
+
+
+@pytest.mark.parametrize("size", [0, 1, 0x7FFF, 0xFFFF])
+@pytest.mark.parametrize("field", [6, 4, 2], ids=["name", "type", "space"])
+def test_an_attribute_whose_sizes_lie_is_an_error_or_refused(
+    path: Path, field: int, size: int
+) -> None:
+    """CVE-2025-2309 and -2310: HDF5 read beyond the name, type or shape of an attribute."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        file["a"] = VALUES
+        file["a"].attrs["attribute_that_lies"] = np.arange(3)
+    content = bytearray(path.read_bytes())
+    at = content.index(b"attribute_that_lies\0") - field
+    content[at : at + 2] = size.to_bytes(2, "little")
+    path.write_bytes(content)
+    try:
+        array = opened(path)["/a"]
+    except FormatError as error:
+        assert str(path) in str(error)
+    else:
+        lie = array.attrs.get("attribute_that_lies")
+        assert array.is_refused or lie is None or np.size(lie) <= 3
+
+
 def test_a_shape_of_2_to_the_62_is_read_in_parts(path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("long", (1 << 62,), "u1", chunks=(1 << 20,), fillvalue=7)
@@ -212,3 +247,14 @@ def test_a_file_that_gets_shorter_while_it_is_open_is_an_error(path: Path) -> No
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(SwatheError, match=r"a\.h5"):
         array.read([(1 << 20) - 10], [1 << 20])
+
+
+def test_a_file_that_is_replaced_stays_what_it_was_where_it_is_open(path: Path) -> None:
+    other = path.with_name("b.h5")
+    for at, start in ((path, 0), (other, 7)):
+        with h5py.File(at, "w") as file:
+            file.create_dataset("a", data=VALUES + start, chunks=(2, 5), compression="gzip")
+    array = opened(path)["/a"]
+    other.replace(path)
+    np.testing.assert_array_equal(array.read([0, 0], [6, 10]), VALUES)
+    np.testing.assert_array_equal(cut(path, array="/a", box=(0, 0, 10, 6)).data, VALUES + 7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ import numpy as np
 import pytest
 
 from swathe import _swathe
-from swathe.arrays.array_tree import READER_VERSIONS
+from swathe.arrays.array_tree import READER_VERSIONS, ArrayTree
 from swathe.arrays.indexing import READERS, describe
+from swathe.core.errors import FormatError
 from swathe.files import array_file
 from swathe.files.array_file import tree_of
 
@@ -55,3 +58,61 @@ def test_an_index_of_another_version_is_made_anew(
     # The nursery of readers has the version of this program, so that it is kept again.
     monkeypatch.undo()
     assert version() == READER_VERSIONS["hdf5"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda head: head.pop("library"),
+        lambda head: head["arrays"][0].pop("shape"),
+        lambda head: head["arrays"][0].update(dtype="no type"),
+        lambda head: head["arrays"][0].update(dims=None),
+    ],
+)
+def test_a_damaged_index_is_made_anew(
+    tmp_path: Path, described: list[str], damage: Callable[[Any], Any]
+) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = np.arange(12).reshape(3, 4)
+    native = _swathe.open(str(path))
+    good = tree_of(native)
+    head = json.loads(native.chunk_index() or b"")
+    damage(head)
+
+    class Damaged:
+        """A file whose index is damaged until a reader describes the file."""
+
+        is_new = False
+
+        def chunk_index(self) -> bytes | None:
+            return native.chunk_index() if self.is_new else json.dumps(head).encode()
+
+        def set_chunk_index(self, index: bytes) -> None:
+            self.is_new = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(native, name)
+
+    damaged: Any = Damaged()
+    tree = tree_of(damaged)
+    assert good is not None and tree is not None and tree.arrays == good.arrays
+    assert described == ["hdf5", "hdf5"]
+
+
+def test_damaged_attributes_of_an_index_are_an_error() -> None:
+    array = {
+        "name": "/a", "dtype": "<i2", "shape": [2], "dims": [], "storage": {"kind": "inline"},
+        "attributes": {"units": {"dtype": "<f8", "data": "AAAA", "shape": [1]}}, "fill": "!",
+    }  # fmt: skip
+    head = {"format": "hdf5", "library": "", "groups": {"/": {"title": 3}}, "arrays": [array]}
+    tree = ArrayTree(json.dumps(head).encode())
+    read: list[Callable[[], Any]] = [
+        lambda: tree.arrays["/a"].attributes,
+        lambda: tree.arrays["/a"].fill,
+        lambda: tree.arrays["/a"].data,
+        lambda: tree.groups,
+    ]
+    for each in read:
+        with pytest.raises(FormatError, match="found a damaged one"):
+            each()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from swathe.core.errors import AccessError
 from swathe.files.array_file import ArrayFile
 from swathe.jobs import Jobs
 from swathe.jobs.types import Limits, Options
+from swathe.operations.array_results import ArrayResults
 from swathe.portal.api.models import JobModel
 from swathe.portal.pictures import preview
 from tests.support.job_runner import contents_of, ended, running
@@ -150,6 +152,23 @@ def test_other_formats_of_arrays(jobs: Jobs, table: dict[str, Any], name: str) -
     [row] = jobs.rows(job.id)
     assert (row.status, row.name) == ("ok", f"0.{name}")
     assert contents_of(jobs.result(job.id, row.name))
+
+
+def test_the_engine_writes_npy_of_arrays(
+    jobs: Jobs, table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> bytes:
+        raise AssertionError("a result was made in Python")
+
+    monkeypatch.setattr(ArrayResults, "content", refuse)
+    first = {column: [cells[0]] for column, cells in table.items()}
+    with running(jobs):
+        job = ended(jobs, jobs.submit(first, Options(format="npy"), "me"))
+    [row] = jobs.rows(job.id)
+    content = contents_of(jobs.result(job.id, row.name))
+    assert (len(content), sha256(content).hexdigest()) == (row.bytes, row.sha256)
+    many = swathe.cut_many(first, tmp_path / "many", format="npy", progress=False)
+    assert content == (tmp_path / "many" / many["path"][0]).read_bytes()
 
 
 def test_fits_that_is_chosen_is_fits_of_arrays(

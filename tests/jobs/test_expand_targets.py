@@ -226,7 +226,7 @@ def test_too_many_rows_of_few_targets(catalog: Catalog, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("survey")
 def test_too_many_images_near_few_targets(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swathe.jobs.expand_targets.IMAGES_PER_ROW", 0)
+    monkeypatch.setattr("swathe.jobs.sky_positions.IMAGES_PER_ROW", 0)
     with pytest.raises(LimitError, match=r"may have 0 images near them, not [1-9][0-9]?; divide"):
         jobs.submit(places(), Options(), "me")
 
@@ -260,7 +260,7 @@ def test_a_sky_image_read_later_is_placed_when_it_is_cut(
         "size_deg": [0.003] * 7,
     }
     at_once = ended(jobs, jobs.submit(table, Options(), "me"))
-    monkeypatch.setattr("swathe.jobs.expand_targets.MOST_IMAGES", 2)
+    monkeypatch.setattr("swathe.jobs.listed_files.MOST_IMAGES", 2)
     waiting = jobs.submit(table, Options(), "me", start=False)
     boxes = [row.box for row in jobs.rows(waiting.id)]
     assert [box is None for box in boxes] == [False, False, *[True] * 5]

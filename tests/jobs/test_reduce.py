@@ -12,6 +12,7 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import JobError, LimitError, RegionError, TargetsError
 from swathe.jobs import Jobs, Limits, Options
+from swathe.operations.reduction.swath import open_granule
 from swathe.portal.pictures import preview
 from tests.support.job_runner import contents_of, ended, running
 
@@ -72,8 +73,68 @@ def test_result_is_that_of_reduce(jobs: Jobs, granules: list[str], tmp_path: Pat
     expected.write(tmp_path / "expected.nc")
     assert contents_of(result) == (tmp_path / "expected.nc").read_bytes()
     assert np.nansum(expected["count"]) > 0
+    assert job.actual is not None
+    assert job.actual["bytes"] == expected.bytes_moved >= 3 * 60 * 40 * (2 + 4 + 4)
     assert preview(result, "linear", None, None, 32).startswith(b"\x89PNG")
     assert {path.name for path in (tmp_path / "results" / job.id).iterdir()} == {"0000"}
+
+
+def test_each_granule_is_opened_once_to_predict(
+    jobs: Jobs, granules: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def count(path: str) -> Any:
+        opened.append(path)
+        return open_granule(path)
+
+    monkeypatch.setattr("swathe.jobs.granules.open_granule", count)
+    estimate = jobs.estimate({"file": granules}, options_of())
+    assert estimate.prediction is not None
+    assert sorted(opened) == sorted(granules)
+
+
+def test_pixels_that_wait_count_in_the_quota(
+    tmp_path: Path, catalog: Catalog, granules: list[str]
+) -> None:
+    """A granule has 60 x 40 values of 2 bytes and places of 4 bytes each."""
+    size = 3 * 60 * 40 * (2 + 4 + 4)
+    for most, is_allowed in ((size - 1, False), (size, True)):
+        with Jobs(catalog, tmp_path / f"r{most}", limits=Limits(result_bytes=most)) as jobs:
+            if is_allowed:
+                assert jobs.submit({"file": granules}, options_of(), "me").phase == "QUEUED"
+                continue
+            with pytest.raises(LimitError, match="would take at least"):
+                jobs.submit({"file": granules}, options_of(), "me")
+
+
+def test_pixels_that_wait_are_charged_until_the_result_is_made(
+    jobs: Jobs, catalog: Catalog, granules: list[str], tmp_path: Path
+) -> None:
+    late = tmp_path / "late.h5"
+    with running(jobs):
+        job = ended(jobs, jobs.submit({"file": [*granules[:2], str(late)]}, options_of(), "me"))
+    waiting = [each.stat().st_size for each in (tmp_path / "results" / job.id).rglob("*.npy")]
+    assert len(waiting) == 2
+    assert catalog.usage_of("me").bytes == job.bytes + sum(waiting)
+    write_swath(late, 5)
+    with running(jobs):
+        job = ended(jobs, jobs.resume(job.id))
+    assert catalog.usage_of("me").bytes == job.bytes > 0
+
+
+def test_more_pixels_than_allowed_end_the_job(
+    tmp_path: Path, catalog: Catalog, granules: list[str]
+) -> None:
+    """Those of the first granules say too little: flags of validity wait, too."""
+    size = len(granules) * 60 * 40 * (2 + 4 + 4)
+    with Jobs(catalog, tmp_path / "r", limits=Limits(result_bytes=size)) as jobs:
+        with running(jobs):
+            job = ended(jobs, jobs.submit({"file": granules}, options_of(), "me"))
+        assert job.phase == "ERROR" and "are allowed" in str(job.error)
+        jobs.delete(job.id)  # nobody removes its results: they stay counted
+        usage = catalog.usage_of("me")
+    assert usage.bytes == 0 and usage.deleted_bytes > size
 
 
 def test_groups_and_arrays_of_rows(jobs: Jobs, granules: list[str], tmp_path: Path) -> None:

@@ -444,7 +444,7 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
         ({"colour": 1}, "unknown option 'colour'"),
         (
             {"operation": "mow"},
-            "option operation: expected one of cut, reduce, rgb, stack, found 'mow'",
+            "option operation: expected one of cut, algorithm, mse, reduce, rgb, stack, volren",
         ),
         ({"mode": ["trim"]}, "option mode"),
         ({"mode": "partial", "fill": "x"}, "option fill: a number, not 'x'"),
@@ -584,15 +584,14 @@ def test_a_job_deleted_while_turns_are_sorted_is_passed_over(
     def delete(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if "max(" in statement and "served_at" in statement:
             looks.append(statement)
-            if len(looks) == 2:  # the first look is at what nobody changes
-                jobs.delete(job.id)
+            jobs.delete(job.id)
 
     event.listen(catalog._engine, "before_cursor_execute", delete)
     try:
         assert catalog.take_chunk("somebody", 10.0, lambda _job, _results: 1) is None
     finally:
         event.remove(catalog._engine, "before_cursor_execute", delete)
-    assert len(looks) == 2
+    assert len(looks) == 1
 
 
 def test_a_job_that_cannot_be_removed_holds_up_no_other(

@@ -100,7 +100,7 @@ def test_boxes_that_workers_make(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of most images the boxes are made where they are cut."""
-    monkeypatch.setattr("swathe.jobs.expand_targets.MOST_IMAGES", 0)
+    monkeypatch.setattr("swathe.jobs.listed_files.MOST_IMAGES", 0)
     with running(jobs):
         job = ended(jobs, jobs.submit(table_of(tmp_path), Options(), "me"))
     rows = jobs.rows(job.id)

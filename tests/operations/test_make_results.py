@@ -437,7 +437,7 @@ def test_pictures_need_three_images(images: list[Path], tmp_path: Path) -> None:
         (
             {"operation": "sum"},
             OptionError,
-            "operation: expected one of cut, reduce, rgb, stack, found 'sum'",
+            "operation: expected one of cut, algorithm, mse, reduce, rgb, stack, volren, found",
         ),
         ({"operation": "stack", "stack": "sum"}, OptionError, "stack: expected one of mean, "),
         ({"stack": "median"}, OptionError, "stack: expected operation stack, found cut"),

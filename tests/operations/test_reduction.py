@@ -22,9 +22,9 @@ from swathe.core.errors import (
     RegionError,
 )
 from swathe.operations.reduction.condition import Condition
-from swathe.operations.reduction.granule import granule_of
 from swathe.operations.reduction.pixels import Pixels
 from swathe.operations.reduction.reduction import Reduction, check_pixels
+from swathe.operations.reduction.swath import swath_of
 from tests.conftest import DATA
 
 ALL = ("mean", "count", "std", "min", "max", "mode")
@@ -75,10 +75,35 @@ def test_statistics_are_those_of_the_pixels_between_the_edges(
     assert not (result.is_empty & (result["count"] > 0)).any()
 
 
+def test_mean_and_count_are_those_of_pyresample() -> None:
+    """Places in cells, not on edges, and values without fill: there both define the same."""
+    bucket = pytest.importorskip("pyresample.bucket")
+    geometry = pytest.importorskip("pyresample.geometry")
+    from_array = pytest.importorskip("dask.array").from_array
+    rng = np.random.default_rng(11)
+    rows, columns = rng.integers(0, 180, 50_000), rng.integers(0, 360, 50_000)
+    lat, lon = (
+        (each + rng.uniform(0.1, 0.9, each.size)) / 2 + start
+        for each, start in ((rows, -45), (columns, -90))
+    )
+    values = rng.normal(300, 5, lat.size)
+    reduction = Reduction("0.5deg", ("mean", "count"))
+    reduction.add(values, lat, lon)
+    result = reduction.result()
+    area = geometry.AreaDefinition("a", "", "", "EPSG:4326", 720, 360, (-180, -90, 180, 90))
+    resampler = bucket.BucketResampler(area, from_array(lon), from_array(lat))
+    # Its rows begin in the north.
+    count = resampler.get_count().compute()[::-1]
+    mean = resampler.get_average(from_array(values)).compute()[::-1]
+    np.testing.assert_array_equal(result["count"], count)
+    np.testing.assert_allclose(result["mean"][count > 0], mean[count > 0], rtol=1e-12)
+    assert (count > 0).sum() > 30_000
+
+
 def test_std_of_large_values_is_stable() -> None:
     values = 1e9 + np.random.default_rng(1).normal(0, 1e-3, 100_000)
     values[0] = 1e9 + 10
-    result = swathe.reduce(swathe.Granule(values, 0.5, 0.5), grid="1deg", statistics=("std",))
+    result = swathe.reduce(swathe.Swath(values, 0.5, 0.5), grid="1deg", statistics=("std",))
     exact = (values - 1e9).std()
     np.testing.assert_allclose(np.nanmax(result["std"]), exact, rtol=1e-6)
 
@@ -118,7 +143,7 @@ def test_healpix_cells_are_those_of_cdshealpix(order: str) -> None:
     cells = healpix.lonlat_to_healpix(*_degrees(lon, lat), 64, order=order)
     expected = np.bincount(cells, minlength=12 * 64 * 64)
     name = "healpix64" if order == "nested" else "healpix64-ring"
-    result = swathe.reduce(swathe.Granule(values, lat, lon), grid=name)
+    result = swathe.reduce(swathe.Swath(values, lat, lon), grid=name)
     np.testing.assert_array_equal(result["count"], expected)
 
 
@@ -129,7 +154,7 @@ def _degrees(*angles: np.ndarray) -> list[Any]:
 
 
 def test_gaussian_latitudes_are_roots_of_legendre() -> None:
-    result = swathe.reduce(swathe.Granule(np.ones(1), 0.0, 0.0), grid="N80")
+    result = swathe.reduce(swathe.Swath(np.ones(1), 0.0, 0.0), grid="N80")
     roots = np.polynomial.legendre.leggauss(160)[0]
     np.testing.assert_allclose(np.sin(np.radians(result.coords["lat"])), roots, atol=1e-14)
     assert result["count"].shape == (160, 320)
@@ -138,28 +163,28 @@ def test_gaussian_latitudes_are_roots_of_legendre() -> None:
 
 def test_pixels_without_a_place_are_counted_apart() -> None:
     lat = np.ma.MaskedArray([0.5, -999.0, np.nan], [False, True, False])
-    result = swathe.reduce(swathe.Granule(np.arange(3), lat, np.zeros(3)), grid="1deg")
+    result = swathe.reduce(swathe.Swath(np.arange(3), lat, np.zeros(3)), grid="1deg")
     assert result.outside == 2
     assert result["pixels"].sum() == 1
 
 
 def test_bounds_leave_out_other_pixels() -> None:
     grid = swathe.GridSpec.parse("1deg", bounds=(170, -10, 190, 10))
-    granule = swathe.Granule(np.arange(4.0), [0, 0, 10, 0], [-175, 175, 175, 0])
-    result = swathe.reduce(granule, grid=grid)
+    source = swathe.Swath(np.arange(4.0), [0, 0, 10, 0], [-175, 175, 175, 0])
+    result = swathe.reduce(source, grid=grid)
     assert result["count"].shape == (20, 20)
     assert (result["count"].sum(), result.outside) == (2, 2)
 
 
 def test_where_takes_pixels_and_others_are_fill() -> None:
     fields = {"qa": np.array([0, 1, 4, 3], "u1")}
-    granule = swathe.Granule(np.arange(4.0), np.array([0.5, 0.5, 0.5, 20]), np.zeros(4), fields)
-    result = swathe.reduce(granule, grid="1deg", where="qa & 3 == 0")
+    source = swathe.Swath(np.arange(4.0), np.array([0.5, 0.5, 0.5, 20]), np.zeros(4), fields)
+    result = swathe.reduce(source, grid="1deg", where="qa & 3 == 0")
     assert result["count"].sum() == 2
     assert result["mean"][90, 180] == 1
     assert result.is_all_fill.sum() == 1
     with pytest.raises(OptionError, match="'cloud'"):
-        swathe.reduce(granule, grid="1deg", where="cloud == 0")
+        swathe.reduce(source, grid="1deg", where="cloud == 0")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +253,8 @@ def test_other_wrong_options_are_errors() -> None:
 def test_results_are_written(tmp_path: Path) -> None:
     netcdf = pytest.importorskip("netCDF4")
     values, lat, lon = swath(5000)
-    granule = swathe.Granule(values, lat, lon, attrs={"units": "K"})
-    result = swathe.reduce(granule, grid="5deg", statistics=ALL[:3])
+    source = swathe.Swath(values, lat, lon, attrs={"units": "K"})
+    result = swathe.reduce(source, grid="5deg", statistics=ALL[:3])
     for suffix in (".nc", ".npy", ".fits"):
         result.write(tmp_path / f"out{suffix}")
     with netcdf.Dataset(tmp_path / "out.nc") as file:
@@ -271,7 +296,7 @@ def test_values_and_places_of_each_type_are_binned(kind: str, place: str) -> Non
     rng = np.random.default_rng(2)
     values = rng.integers(0, 2, 9000).astype(kind)
     lat, lon = (rng.integers(-40, 40, 9000).astype(place) for _ in range(2))
-    result = swathe.reduce(swathe.Granule(values, lat, lon), grid="10deg", statistics=ALL[:4])
+    result = swathe.reduce(swathe.Swath(values, lat, lon), grid="10deg", statistics=ALL[:4])
     cells = (lat // 10 + 9).astype(int) * 36 + (lon // 10 + 18).astype(int)
     count = np.bincount(cells, minlength=18 * 36)
     np.testing.assert_array_equal(result["count"].ravel(), count)
@@ -346,7 +371,7 @@ def test_what_a_small_file_becomes_is_bounded_before_it_is_read(tmp_path: Path) 
             file.create_dataset(name, (3000, 3000), "f4", chunks=(100, 100)).attrs["units"] = units
     assert path.stat().st_size < 100_000
     with pytest.raises(LimitError, match=r"up to 100,000,000 bytes .*, found 171,000,000"):
-        granule_of(str(path), "/lst", None, 100_000_000)
+        swath_of(str(path), "/lst", None, lambda _: None, 100_000_000)
 
 
 @pytest.mark.parametrize(

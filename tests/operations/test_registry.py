@@ -21,6 +21,7 @@ from swathe.operations.operation import (
     CombiningOperation,
     ConvertingOperation,
     GroupingOperation,
+    ProgramOperation,
     ReducingOperation,
 )
 from swathe.operations.registry import ResultOptions, formats, operations, own_options
@@ -78,7 +79,7 @@ class InverseOperation(ConvertingOperation):
     title = "Turn the sign"
     formats = (ResultFormat("txt", "Text", "a text", ".txt", "text/plain", 0.1, 1e-3),)
 
-    def convert(self, cutout, name):
+    def convert(self, cutout, name, options, should_stop):
         return " ".join(map(str, -cutout.data.ravel())).encode()
 
 
@@ -210,8 +211,12 @@ def test_an_image_that_an_operation_does_not_use_says_so(tmp_path: Path, catalog
 
 @pytest.mark.usefixtures("difference")
 def test_pages_and_models_ask_the_registry() -> None:
-    assert list(operations()) == ["cut", "difference", "reduce", "rgb", "stack"]
-    assert list(own_options()) == ["sign", "grid", "statistics", "where", "array", "stack"]
+    names = ["cut", "algorithm", "difference", "mse", "reduce", "rgb", "stack", "volren"]
+    assert list(operations()) == names
+    of_algorithms = ["algorithm", "parameters", "files", "register_as"]
+    others = ["sign", "grid", "statistics", "where", "array", "stack"]
+    others += ["azimuth", "elevation", "side", "opacity"]
+    assert list(own_options()) == [*of_algorithms, *others]
     assert ResultOptions.read("difference").own == {"sign": "plus"}
     with pytest.raises(JobError, match="option sign: expected operation difference, found cut"):
         Options.from_mapping({"sign": "plus"})
@@ -231,10 +236,11 @@ from swathe.cli.app import app
 from swathe.portal.api.models import OptionsModel
 from swathe.portal.pages.submission import FIELDS, options_of
 
-names = {"cut": "cut|difference|rgb|stack", "job submit": "cut|difference|reduce|rgb|stack"}
+names = {"cut": "cut|difference|mse|rgb|stack|volren", "job submit": "|reduce|rgb|stack|volren"}
 for command, operations in names.items():
     shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
     assert operations in shown, shown
+    assert ("cut|algorithm" in shown) == ("reduce" in operations), shown
     assert ("--where" in shown) == ("reduce" in operations), shown
     assert "--sign plus|minus" in shown, shown
 schema = OptionsModel.model_json_schema()["properties"]
@@ -253,17 +259,29 @@ def test_all_doors_show_a_new_operation(tmp_path: Path) -> None:
 
 
 def test_operations_are_whole() -> None:
-    classes = {"cut": ConvertingOperation, "reduce": ReducingOperation}
-    assert list(operations()) == ["cut", "reduce", "rgb", "stack"]
+    classes = {
+        "cut": ConvertingOperation,
+        "reduce": ReducingOperation,
+        "algorithm": ProgramOperation,
+        "mse": ConvertingOperation,
+        "volren": ConvertingOperation,
+    }
+    assert list(operations()) == ["cut", "algorithm", "mse", "reduce", "rgb", "stack", "volren"]
     for name, kind in operations().items():
         assert isinstance(kind, classes.get(name, CombiningOperation))
-        assert kind.is_combined == isinstance(kind, GroupingOperation)
-        assert kind.reads_granules == isinstance(kind, ReducingOperation)
+        assert kind.is_combined == isinstance(kind, GroupingOperation | ProgramOperation)
+        assert kind.reads_granules == isinstance(kind, ReducingOperation | ProgramOperation)
         assert kind.title
         assert kind.formats
     names = [option.name for kind in operations().values() for option in kind.options]
     assert len(names) == len(set(names)), "options of two operations have one name"
-    assert list(formats()) == [*["fits", "npy", "png", "nc", "h5", "tif", "asdf", "source"], "rgb"]
+    assert list(formats()) == [
+        *["fits", "npy", "png", "nc", "h5", "tif", "asdf", "source"],
+        "zip",
+        "csv",
+        "rgb",
+        "volren",
+    ]
 
 
 def test_a_format_of_one_operation_chooses_it() -> None:
@@ -277,14 +295,31 @@ def test_a_format_of_one_operation_chooses_it() -> None:
 @pytest.mark.parametrize(
     ("operation", "file_format", "own", "text"),
     [
-        ("sum", None, {}, "operation: expected one of cut, reduce, rgb, stack, found 'sum'"),
+        (
+            "sum",
+            None,
+            {},
+            "operation: expected one of cut, algorithm, mse, reduce, rgb, stack, volren, found",
+        ),
         (["cut"], None, {}, r"operation: expected a name, found \['cut'\]"),
-        (None, "jpg", {}, "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, rgb"),
+        (
+            None,
+            "jpg",
+            {},
+            "format: expected one of fits, npy, png, nc, h5, tif, asdf, source, csv, rgb, volren",
+        ),
         ("stack", "rgb", {}, "format: expected fits for operation stack, found 'rgb'"),
         ("stack", None, {"stack": "sum"}, "stack: expected one of mean, "),
         ("cut", None, {"stack": "mean"}, "stack: expected operation stack, found cut"),
         ("cut", None, {"thread": 3}, "thread: expected an option"),
         ("reduce", "fits", {}, "format: expected nc for operation reduce, found 'fits'"),
+        ("volren", None, {"side": 0}, "side: expected a whole number from 1 to 1024, found 0"),
+        ("volren", None, {"side": "1.5"}, "side: expected a whole number"),
+        ("volren", None, {"side": 1.5}, "side: expected a whole number"),
+        ("volren", None, {"side": True}, "side: expected a whole number"),
+        ("volren", None, {"azimuth": "nan"}, "azimuth: expected a number from -360 to 360"),
+        ("volren", None, {"azimuth": 10**400}, "azimuth: expected a number"),
+        ("volren", None, {"azimuth": [1]}, "azimuth: expected a number"),
         ("reduce", None, {"array": "a" * 501}, "array: expected at most 500 characters, found 501"),
     ],
 )
@@ -305,6 +340,13 @@ def test_options_that_are_texts() -> None:
     }
 
 
+def test_options_that_are_numbers() -> None:
+    own = {"azimuth": "45", "elevation": -5, "side": "64"}
+    read = ResultOptions.read("volren", own=own).own
+    assert read == {"azimuth": 45.0, "elevation": -5.0, "side": 64, "opacity": 0.05}
+    assert Options.from_mapping({"operation": "volren", "side": 64}).results.own["side"] == 64
+
+
 def test_granules_are_not_cut(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected one that cuts, found 'reduce': use"):
         swathe.cut_many({"file": ["a.nc"]}, tmp_path, operation="reduce")
@@ -323,8 +365,9 @@ def test_commands_start_without_numpy() -> None:
 def test_operations_say_what_their_results_need() -> None:
     """Jobs ask these of any operation, not which one it is."""
     kinds = operations()
-    assert [name for name, kind in kinds.items() if not kind.needs_grid] == ["reduce"]
-    own = {"statistics": "std,count", "grid": "90deg", "where": ""}
+    assert [name for name, kind in kinds.items() if not kind.needs_grid] == ["algorithm", "reduce"]
+    own = {"statistics": "std,count", "grid": "90deg", "where": "", "side": 10}
     said = {name: (kind.shown_array(own), kind.result_bytes(own)) for name, kind in kinds.items()}
     assert said.pop("reduce") == ("std", 2 * 4 * 8 * 3)
+    assert (said.pop("volren"), said.pop("mse")) == (("", 300), ("", 100))
     assert set(said.values()) == {("", None)}

@@ -22,13 +22,14 @@ from swathe.cli.app import main
 from swathe.core.errors import TokenError
 from swathe.jobs import Jobs
 from swathe.portal.access import COOKIE, Reader, Submitter
-from swathe.portal.app import make_app
+from swathe.portal.app import limits_of, make_app
 from swathe.portal.config import config_of
 from swathe.portal.context import Portal
 from swathe.portal.http.long_responses import Streams
 from swathe.portal.sources import Sources
 from swathe.portal.uploads import Uploads
 from swathe.portal.users import FRESH_S, Access
+from swathe.subscriptions.service import Subscriptions
 from swathe.workers import Pool, Runner
 from tests.support.catalogs import new_catalog
 
@@ -84,8 +85,10 @@ def client() -> Make:
         config = config_of(settings)
         access = Access(config.access.tokens == "required", catalog.token)
         uploads = cast(Uploads, None)
-        state = (cast(Jobs, None), access, Sources(catalog), Streams(1), uploads)
-        portal = Portal(config, catalog, *state, cast(Pool, None), cast(Runner, None), Streams(1))
+        jobs = cast(Jobs, SimpleNamespace(limits=limits_of(config)))
+        state = (jobs, access, Sources(catalog), Streams(1), uploads)
+        idle = (cast(Pool, None), cast(Runner, None), Streams(1), cast(Subscriptions, None))
+        portal = Portal(config, catalog, *state, *idle)
         app = make_app(portal)
         add_routes(app)
         return Client(app)

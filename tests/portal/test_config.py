@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from swathe.algorithms.group_run import program_lanes
+from swathe.catalog.records.jobs import Share
 from swathe.core.errors import SettingsError
-from swathe.portal.config import Config, LimitSettings, config_of, read_config
+from swathe.core.host import cores
+from swathe.portal.app import limits_of
+from swathe.portal.config import AlgorithmSettings, Config, LimitSettings, config_of, read_config
 
+MAIL = {"server": "mail.example", "sender": "portal@archive.example"}
 PAGE = Path(__file__).parents[2] / "docs/portal.md"
 
 
@@ -53,6 +58,8 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         [limits]
         jobs = 3
         body_mb = 0.5
+        [shares."ann@x"]
+        slots = 2
         [vo]
         authority = "archive.example"
         title = "An archive"
@@ -63,6 +70,9 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert config.results.keep_days == 2.0
     assert config.access.hosts == ("archive.example", "10.0.0.1:8080", "[::1]:80")
     assert (config.limits.jobs, config.limits.body_mb) == (3, 0.5)
+    shares = limits_of(config)
+    assert shares.share_of("ann@x") == Share(2, 20_000_000_000, 5)
+    assert shares.share_of("bob") == Share(0, 20_000_000_000, 5)
     assert config.vo.title == "An archive"
 
 
@@ -102,13 +112,45 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ({"access": {"hosts": ["http://a"]}}, "access.hosts: expected host or host:port"),
         ({"access": {"hosts": ["a:99999"]}}, "access.hosts: expected host or host:port"),
         ({"access": {"hosts": ["*"]}}, "access.hosts: expected host or host:port"),
+        ({"algorithms": {"programs": -1}}, "algorithms.programs: expected at least 0, found -1"),
+        ({"algorithms": {"users": "70000"}}, "as 70000:16, with a COUNT of 2"),
+        ({"algorithms": {"users": "0:4"}}, "algorithms.users: expected FIRST:COUNT"),
         ({"limits": {"jobs": 0}}, "limits.jobs: expected at least 1, found 0"),
         ({"limits": {"jobs": 1.5}}, "limits.jobs: expected a whole number, found 1.5"),
         ({"limits": {"body_mb": -1.0}}, "limits.body_mb: expected more than 0, found -1.0"),
+        ({"shares": 4}, "shares: expected sections [shares.USER], found 4"),
+        ({"shares": {"a b": {}}}, "shares: expected names of users, as [shares.ann], found 'a b'"),
+        ({"shares": {"ann": {"slots": -1}}}, "shares.ann.slots: expected at least 0, found -1"),
+        ({"shares": {"ann": {"priority": 11}}}, "shares.ann.priority: expected at most 10"),
+        ({"shares": {"ann": {"jobs": 1}}}, "unknown key in [shares.ann]: 'jobs'; known are slots"),
         ({"vo": {"authority": "a/b"}}, "vo.authority: expected three or more letters"),
         ({"server": {"host": "0.0.0.0"}}, "server.host: 0.0.0.0 can be reached from other"),
         ({"server": {"host": "::"}}, "server.host: :: can be reached from other machines"),
         ({"server": {"host": "::"}, "access": {"open": True}}, "vo.authority: expected a name"),
+        ({"mail": {"port": 25}}, "mail.port: expected to come with mail.server, found '25'"),
+        ({"mail": {"server": "mail.example"}}, "mail.sender: expected one address"),
+        ({"mail": {**MAIL, "user": "u"}}, "mail.user: expected it and mail.password_file"),
+        (
+            {"mail": {**MAIL, "user": "u", "password_file": "/p", "tls": "none"}},
+            "mail.tls: expected 'starttls' or 'tls' to send a password, found 'none'",
+        ),
+        ({"mqtt": {"topic": "a"}}, "mqtt.topic: expected to come with mqtt.url, found 'a'"),
+        ({"mqtt": {"url": "http://broker"}}, "mqtt.url: expected mqtt://HOST[:PORT], found"),
+        ({"mqtt": {"url": "mqtt://u:p@broker"}}, "mqtt.url: expected mqtt://HOST[:PORT], found"),
+        ({"mqtt": {"url": "mqtt://b", "topic": "a/#"}}, "mqtt.topic: expected names of letters"),
+        (
+            {"mqtt": {"url": "mqtt://b", "user": "u", "password_file": "/p"}},
+            "mqtt.tls: expected true to send a password, found false",
+        ),
+        (
+            {
+                "server": {"host": "0.0.0.0"},
+                "access": {"open": True},
+                "vo": {"authority": "archive.example"},
+                "mail": MAIL,
+            },
+            "server.url: is missing; mail.server needs it",
+        ),
         ({"server": {"proxies": ["proxy.example"]}}, "server.proxies: expected IP addresses"),
         ({"limits": {"share": 2.0}}, "limits.share: expected at most 1, found 2.0"),
         ({"server": {"host": "archive.example"}}, "set access.tokens = 'required', or access.open"),
@@ -157,3 +199,35 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
 def test_password_of_database_is_not_shown() -> None:
     config = config_of({"catalog": {"database": "postgresql://u:hush-hush@host/name"}})
     assert "hush-hush" not in repr(config)
+
+
+def test_a_password_is_one_line_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "password"
+    mail = {**MAIL, "user": "portal", "password_file": str(path)}
+    settings = config_of({"mail": mail}).mail
+    for content in (b"", b"\n", b"a\nb\n", b"x" * 2000):
+        path.write_bytes(content)
+        with pytest.raises(SettingsError, match=r"mail\.password_file: .* expected one line"):
+            _ = settings.mail_server
+    path.unlink()
+    with pytest.raises(SettingsError, match=r"mail\.password_file: .* cannot be read: No such"):
+        _ = settings.mail_server
+    path.write_text("hush\n")
+    server = settings.mail_server
+    assert server is not None
+    assert (server.password, server.tls) == ("hush", "starttls")
+
+
+def test_all_errors_are_named_at_once() -> None:
+    content = {"server": {"port": "x", "hosts": 1}, "servr": {}, "limits": {"jobs": "many"}}
+    with pytest.raises(SettingsError) as caught:
+        config_of(content)
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        *("server.port", "unknown key in [server]", "unknown section", "limits.jobs"),
+    ]
+
+
+def test_programs_are_as_many_as_the_operator_says_and_user_ids_allow() -> None:
+    assert program_lanes(AlgorithmSettings().box) == cores()
+    assert program_lanes(AlgorithmSettings(programs=18).box) == 18
+    assert program_lanes(AlgorithmSettings(programs=18, users="70000:9").box) == 8

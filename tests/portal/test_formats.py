@@ -29,24 +29,34 @@ FILES = {
     "netcdf4": "formats/air.nc",
     "netcdf3": "swath/ascat_20150702_084200_metopa_45145_eps_o_250_2300_ovw.l2.nc",
     "hdf4": "swath/ref_chunked.hdf4",
+    "hdf-eos2": "swath/swath_3_3d_dimmap.hdf",
     "tiff": "formats/lcmap_tiny_cog_2019.tif",
 }
 """One file of each format. A new format is one line here."""
 MADE = {
-    **{"asdf": "image.asdf", "zarr": "grid.zarr", "zipped zarr": "grid.zarr.zip"},
-    **{"dicom": "ct.dcm"},
+    **{"asdf": "image.asdf", "zarr 3": "grid.zarr", "zipped zarr": "grid.zarr.zip"},
+    **{"zarr 2": "grid2.zarr", "hdf-eos5": "grid.he5", "dicom": "ct.dcm"},
 }
-"""Files that the test writes: an image, Zarr as a folder and as a zip file, and a CT image."""
-NAMED = {"netcdf4": "hdf5", "zipped zarr": "zarr"}
+"""Files that the test writes: an image, Zarr as folders and as a zip file, a grid, a CT image."""
+NAMED = {
+    **{"netcdf4": "hdf5", "hdf-eos2": "hdf4", "hdf-eos5": "hdf5"},
+    **dict.fromkeys(("zarr 2", "zarr 3", "zipped zarr"), "zarr"),
+}
 """What `swathe.open` calls those formats that share a container."""
+ARRAYS = {"hdf-eos2": "/Swath1/Data Fields/temperature_h"}
+"""Arrays that are cut; of others the first one that is no coordinate. Tie points belong to axes
+that are not those of their array, and are no granules."""
+OF_GRID: dict[str, Any] = {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")}
+"""Criteria that find the grids of Zarr."""
 FOUND_BY: dict[str, dict[str, Any]] = {
     "netcdf4": {"place": (260, 60), "time": ("2014-10-01", "2015-01-01")},
     "netcdf3": {"bounds": (182, -30, 184, -28), "time": ("2015-07-02", "2015-07-03")},
     "hdf4": {"place": (-178, 5)},
     "asdf": {"time": ("2027-06-01T11:00:00", "2027-06-01T12:30:00")},
     "dicom": {"time": ("1997-04-30", "1997-05-01")},
-    "zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
-    "zipped zarr": {"place": (5, 45), "time": ("2005-05-01", "2005-05-03")},
+    "hdf-eos2": {"place": (12, 12)},
+    "hdf-eos5": {"place": (12, 54)},
+    **dict.fromkeys(("zarr 2", "zarr 3", "zipped zarr"), OF_GRID),
 }
 """Criteria that find the file in a dataset; the others have neither place nor time."""
 ELSEWHERE: dict[str, Any] = {"bounds": (60, -60, 61, -59), "time": ("1981-01-01", "1981-02-01")}
@@ -74,6 +84,8 @@ class FormatCase:
     @property
     def array(self) -> Array:
         """The array that is cut."""
+        if self.name in ARRAYS:
+            return self.file[ARRAYS[self.name]]
         arrays = [self.file[each.path] for each in self.file.tree.planes()]
         return next(each for each in arrays if each.is_native and each.dtype.kind in "iuf")
 
@@ -118,8 +130,14 @@ def write_dicom(path: Path) -> None:
     shutil.copy(str(get_testdata_file("CT_small.dcm", download=False)), path)
 
 
+def write_hdf_eos5(path: Path) -> None:
+    """Write a grid from longitude 0 to 24 and latitude 48 to 60; angles are packed DMS."""
+    corners = {"upper_left": "(0.0,60000000.0)", "lower_right": "(24000000.0,48000000.0)"}
+    pytest.importorskip("tests.support.hdf_eos5").write_grid(path, **corners)
+
+
 def write_zarr(folder: Path) -> None:
-    """Write a grid of two days as a folder and as a zip file."""
+    """Write a grid of two days as folders of both versions and as a zip file."""
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("zarr")
     values = np.arange(2 * 30 * 40, dtype="f4").reshape(2, 30, 40)
@@ -133,10 +151,12 @@ def write_zarr(folder: Path) -> None:
         },
     )
     encoding = {"lst": {"chunks": (1, 10, 20)}}
-    data.to_zarr(folder / MADE["zarr"], zarr_format=3, consolidated=False, encoding=encoding)
+    for version in (2, 3):
+        path = folder / MADE[f"zarr {version}"]
+        data.to_zarr(path, zarr_format=version, consolidated=False, encoding=encoding)
     with zipfile.ZipFile(folder / MADE["zipped zarr"], "w") as archive:
-        for file in (folder / MADE["zarr"]).rglob("*"):
-            archive.write(file, file.relative_to(folder / MADE["zarr"]))
+        for file in path.rglob("*"):
+            archive.write(file, file.relative_to(path))
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +166,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     write_zarr(folder / "files")
     write_asdf(folder / "files" / MADE["asdf"])
     write_dicom(folder / "files" / MADE["dicom"])
+    write_hdf_eos5(folder / "files" / MADE["hdf-eos5"])
     for file in FILES.values():
         shutil.copy(DATA / file, folder / "files")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:
@@ -190,7 +211,7 @@ def job_of_it(case: FormatCase, folder: Path, url: str) -> None:
         job.fetch(folder / "job", progress=False)
     [result] = (folder / "job").glob(f"0{suffix_of(case.file.format)}")
     case.check(result)
-    picture = httpx.get(f"{url}/api/jobs/{status.id}/previews/{row.name}.png")
+    picture = httpx.get(f"{url}/api/jobs/{status.id}/previews/{row.name}.png", timeout=60)
     assert picture.content.startswith(b"\x89PNG"), picture.text
     page = httpx.get(f"{url}/jobs/{status.id}")
     assert page.status_code == 200 and row.name in page.text

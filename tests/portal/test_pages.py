@@ -32,7 +32,11 @@ from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
 from swathe.portal.pages import stripe_servers
 from swathe.portal.pages.archive import cost_rows
+from swathe.runs import run as write_run
+from swathe.runs.superfiles.open_superfile import superfile
+from swathe.runs.superfiles.run_pictures import pictures_folder
 from swathe.stores.stripe_reports import ServerStatus
+from tests.support.algorithms import LST
 from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
@@ -47,6 +51,16 @@ EVIL = "<script>alert('x')</script>"
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SVG_ALONE = {"rect", "path", "ellipse", "polyline"}
 ENDED_MS = 120_000
+COUNTS = """\
+# /// script
+# [tool.swathe.algorithm]
+# name = "counts"
+# version = "1"
+# inputs.granules = {count = "1"}
+# outputs.table = {media_type = "text/csv"}
+# ///
+def run(granules, table): ...
+"""
 
 
 def swathe(folder: Path, *words: object, code: int = 0) -> None:
@@ -84,7 +98,31 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (odd / "gone.fits").unlink()
     swathe(folder, "dataset", "sync", "odd", code=1)
     swathe(folder, "probe", "survey", "--quick", "--max-time", "0.5s")
+    (folder / "lst.py").write_text(f"{LST}# {EVIL}\n")
+    swathe(folder, "algorithm", "add", folder / "lst.py")
+    add_run(folder)
     return folder
+
+
+def add_run(folder: Path) -> None:
+    """Write a run with two arrays, and a picture of each dump of one."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SWATHE_DATABASE", database_in(folder))
+        with Catalog.open() as catalog:
+            catalog.add_store("runs", str(folder / "runs"), "local")
+        with write_run("waves", iterations=4) as run:
+            temp = run.array("temp", (4, 6, 8), "f4", every=2, location="runs")
+            rows = run.array("rows", (3, 2), "f4", mode="append", location="runs")
+            for at in range(5):
+                temp.write(at, np.random.default_rng(at).random((4, 6, 8), "f4"))
+                rows.write(at, np.full((3, 2), at, "f4"))
+        with Catalog.open() as catalog:
+            place = pictures_folder(catalog.run("waves"), "runs")
+        picture = io.BytesIO()
+        Image.new("RGB", (40, 30), "teal").save(picture, "PNG")
+        with superfile(f"{place}/temp.zip", "w") as pictures:
+            for at in (0, 2, 4):
+                pictures.add(f"{at}.png", picture.getvalue())
 
 
 def _outcome(seconds: float) -> Outcome:
@@ -180,16 +218,37 @@ def addresses(job: str) -> list[str]:
         "/stores",
         "/stores/survey",
         "/stores/odd",
+        "/algorithms",
+        "/algorithms/lst-quarter-degree",
+        "/algorithms/lst-quarter-degree/order",
+        "/algorithms/lst-quarter-degree/subscribe",
+        "/string",
+        "/subscriptions",
         "/pool",
         "/predictions",
+        "/runs",
+        "/runs/new",
+        "/runs/new?run=waves@1",
+        "/runs/waves@1",
+        "/runs/waves@1/arrays/temp",
+        "/runs/waves@1/arrays/rows",
+        "/runs/waves@1/view",
+        "/runs/waves@1/view/temp",
+        "/runs/waves@1/view/temp?plain=1",
         "/sign-in",
     ]
 
 
 @pytest.fixture(scope="module")
 def different(addresses: list[str]) -> list[str]:
-    """Those that look different: to be seen in a browser."""
-    return [address for address in addresses if "?" not in address or "status=ok" in address]
+    """Those that look different: to be seen in a browser. A volume needs WebGL: test_run_viewer."""
+    queries = ("status=ok", "run=waves", "plain=1")
+    return [
+        address
+        for address in addresses
+        if "?" not in address or any(query in address for query in queries)
+        if not address.endswith("/view/temp")
+    ]
 
 
 # ---- Form
@@ -307,6 +366,8 @@ def test_what_users_give_is_text(client: httpx.Client, job: str) -> None:
         page = client.get(address).text
         assert "<script>alert" not in page
         assert EVIL in read(page).text, address
+    shown = client.get("/algorithms/lst-quarter-degree").text
+    assert ("<script>alert" in shown, EVIL in read(shown).text) == (False, True)
     shown = client.get("/datasets/odd").text
     assert "<b>" not in shown
     assert all(told in read(shown).text for told in ("a<b>&c.fits", "<b>r</b>"))
@@ -397,7 +458,7 @@ def text_of(client: httpx.Client, address: str) -> str:
 def test_front_page_tells_what_the_archive_holds(client: httpx.Client) -> None:
     shown = text_of(client, "/")
     assert "Images 5 in 5 files" in shown  # a frame in 4 kinds, and an odd one
-    assert "Datasets 2 in 3 stores" in shown
+    assert "Datasets 2 in 4 stores" in shown  # one is of a run
     assert re.search(r"frames 4 4 \S+\WMiB 2000-09-2", shown)
     assert "odd:" not in shown
 
@@ -472,6 +533,9 @@ def test_a_page_shows_no_impossible_room_and_no_control_characters(
             text = f"<S:disks>{escape(json.dumps(disks))}</S:disks>"
             body = f"<D:multistatus><D:response><D:href>/</D:href>{text}</D:response>"
             self.answer(207, f"{body}</D:multistatus>".encode())
+
+        def do_GET(self) -> None:
+            self.answer(404, b"it has no mark")
 
     with serving(Server) as url, Catalog.open(database_in(archive)) as catalog:
         catalog.add_store("rooms", "striped:", over=[url], parity=0)
@@ -747,6 +811,39 @@ def test_whole_journey(visit: OpenPage, lines: str, tmp_path: Path, client: http
     page.get_by_role("link", name=re.compile("^Download")).wait_for()
     loaded(page, 1)
     keep(page, "result")
+
+
+def test_an_algorithm_is_subscribed(visit: OpenPage, client: httpx.Client) -> None:
+    kind = {"Content-Type": "text/x-python"}
+    assert client.post("/api/algorithms", content=COUNTS, headers=kind).status_code == 201
+    page = visit("/algorithms/counts")
+    page.get_by_role("link", name="Subscribe").click()
+    page.get_by_label("Collection").select_option("frames")
+    page.locator("#estimate .figures").wait_for()
+    page.get_by_label("Webhook").fill("ftp://archive.example/")
+    page.locator("#webhook-fault", has_text="expected http").wait_for()
+    assert page.get_by_label("Webhook").get_attribute("aria-invalid") == "true"
+    page.get_by_label("Webhook").fill("https://archive.example/hook")
+    page.locator("#webhook-fault").wait_for(state="hidden")
+
+    sky = page.locator("#map").bounding_box()
+    assert sky is not None
+    page.locator("#map").scroll_into_view_if_needed()
+    sky = page.locator("#map").bounding_box()
+    assert sky is not None
+    page.mouse.move(sky["x"] + sky["width"] / 2, sky["y"] + sky["height"] / 4)
+    page.mouse.down()
+    page.mouse.move(sky["x"] + sky["width"] * 0.6, sky["y"] + sky["height"] / 2, steps=3)
+    page.mouse.up()
+    assert float(page.get_by_label("East").input_value()) == pytest.approx(36, abs=1)
+    page.get_by_label("Last day (UTC) of the subscription").fill("2099-12-31")
+    keep(page, "subscribe")
+    page.get_by_role("button", name="Subscribe").click()
+    assert page.locator("#secret").inner_text().startswith("whsec_")
+    page.get_by_role("link", name="To the subscription").click()
+    facts = page.locator(".facts").inner_text()
+    for words in ("frames", "https://archive.example/hook", "2099-12-31", "degrees (west"):
+        assert words in facts
 
 
 def test_job_is_watched_while_it_runs(visit: OpenPage, client: httpx.Client) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swathe.core.errors import OptionError
-from swathe.runs.pattern import MOST_RANKS, Pattern
+from swathe.runs.definition.pattern import MOST_RANKS, Pattern
 
 AXES = st.sampled_from(["BLOCK", "*", "CYCLIC", "CYCLIC(3)", "CYCLIC(100)"])
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import swathe
+from swathe import trace
 from swathe.catalog import Catalog
 from swathe.cli.app import app
 from swathe.core.errors import (
@@ -35,14 +36,15 @@ from swathe.core.errors import (
     SourceError,
     SwatheError,
 )
-from swathe.runs.current_run import Run
-from swathe.runs.object_writer import ObjectWriter
-from swathe.runs.pattern import Pattern
-from swathe.runs.placement import StoreRoom
-from swathe.runs.rank_group import RankGroup
-from swathe.runs.ranks import OneRank, Ranks, ThreadRanks, ranks_of
-from swathe.runs.run_settings import RunSettings
-from swathe.runs.shards import Sharding
+from swathe.runs.definition.pattern import Pattern
+from swathe.runs.definition.run_settings import RunSettings
+from swathe.runs.definition.shards import Sharding
+from swathe.runs.planning.placement import StoreRoom
+from swathe.runs.storage.object_writer import ObjectWriter
+from swathe.runs.writing.current_run import Run
+from swathe.runs.writing.rank_group import RankGroup
+from swathe.runs.writing.ranks import OneRank, Ranks, ThreadRanks, ranks_of
+from swathe.stores import registry
 
 RNG = np.random.default_rng(20261127)
 
@@ -93,6 +95,38 @@ def block_of(whole: np.ndarray, pattern: str, ranks: Ranks) -> np.ndarray:
     for where, own in division.pieces(ranks.rank):
         block[own] = whole[where]
     return block
+
+
+def test_objects_of_a_run_are_in_the_trace(disk: Path, tmp_path: Path) -> None:
+    with trace.recording(tmp_path / "run.ulm"), swathe.run("app", 2) as run:
+        array = run.array("a", (4, 4), "f4")
+        for at in range(3):
+            array.write(at, np.zeros((4, 4), "f4"))
+    lines = (tmp_path / "run.ulm").read_text().splitlines()
+    ends = [line for line in lines if "NL.EVNT=WRITE_END" in line and "JOB=app@1" in line]
+    folder = swathe.open_run("app").record.folder
+    assert len(ends) == 3 and all("RESULT=ok" in line for line in ends)
+    starts = [line for line in lines if "WRITE_START" in line and f"runs/{folder}/a/c/2" in line]
+    assert len(starts) == 1 and "OBJECT=disk:" in starts[0]
+
+
+def test_a_rank_that_leaves_a_run_is_not_met_by_a_step_of_the_application(disk: Path) -> None:
+    outcomes: dict[int, object] = {}
+
+    def program(ranks: Ranks) -> None:
+        assert ranks.gather(ranks.rank) == [0, 1]
+        try:
+            with swathe.run("app", 2, comm=ranks) as run:
+                run.array("a", (4,), "f4")
+                if ranks.rank == 0:
+                    raise ValueError("left")
+                outcomes[2] = ranks.gather("a step of the application")
+        except (ValueError, threading.BrokenBarrierError) as error:
+            outcomes[ranks.rank] = type(error)
+
+    together(2, program)
+    assert outcomes == {0: ValueError, 1: threading.BrokenBarrierError}
+    assert swathe.open_run("app").record.state == "failed"
 
 
 def test_dumps_are_those_that_zarr_reads(disk: Path) -> None:
@@ -146,8 +180,8 @@ def test_each_pattern_and_number_of_ranks_writes_the_same(
     text = ",".join(pattern[: len(shape)])
     whole = RNG.integers(0, 200, shape).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("swathe.runs.shards.CHUNK_BYTES", limits[0])
-        patch.setattr("swathe.runs.shards.SHARD_BYTES", limits[1])
+        patch.setattr("swathe.runs.definition.shards.CHUNK_BYTES", limits[0])
+        patch.setattr("swathe.runs.definition.shards.SHARD_BYTES", limits[1])
 
         def program(ranks: Ranks) -> None:
             with swathe.run("app", iterations=0, comm=ranks) as run:
@@ -159,6 +193,18 @@ def test_each_pattern_and_number_of_ranks_writes_the_same(
         np.testing.assert_array_equal(later["a"][0][...], whole)
     found = zarr.open_array(group_of("app") / "a", mode="r")
     np.testing.assert_array_equal(found[0], whole)
+
+
+def test_the_only_dump_of_a_checkpoint_is_read() -> None:
+    """Its other place has none yet."""
+    with swathe.run("app", iterations=3) as run:
+        run.array("state", (4,), "i4", every=3, mode="overwrite").write(3, np.arange(4, dtype="i4"))
+    np.testing.assert_array_equal(swathe.open_run("app")["state"][3], np.arange(4))
+    for name in ("zarr.json", "state/zarr.json"):
+        file = group_of("app") / name
+        file.write_text(file.read_text().replace('"iterations": [3, null]', '"iterations": "3"'))
+    with pytest.raises(FormatError, match="expected a list of iterations, found '3'"):
+        swathe.open_run("app")["state"][3][...]
 
 
 def test_a_checkpoint_before_stays_until_the_next_is_whole(disk: Path) -> None:
@@ -173,6 +219,13 @@ def test_a_checkpoint_before_stays_until_the_next_is_whole(disk: Path) -> None:
     assert (later[9][...] == 9).all() and (later[6][...] == 6).all()
 
 
+def test_the_first_checkpoint_is_read() -> None:
+    with swathe.run("app", iterations=9) as run:
+        state = run.array("state", (3,), "i4", mode="overwrite")
+        state.write(0, np.full(3, 7, "i4"))
+    assert swathe.open_run("app")["state"][0][...].tolist() == [7, 7, 7]
+
+
 def test_an_array_that_one_store_cannot_hold_is_read_from_all(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +233,7 @@ def test_an_array_that_one_store_cannot_hold_is_read_from_all(
         catalog.add_store("more", str(tmp_path / "more"), "local")
     rooms = {"disk": 1700, "more": 10_000}
     monkeypatch.setattr(
-        "swathe.runs.store_rooms._room",
+        "swathe.runs.planning.store_rooms._room",
         lambda store: StoreRoom(store.name, store.tier, rooms[store.name]),
     )
     with swathe.run("app", iterations=5) as run:
@@ -281,12 +334,12 @@ def test_a_rank_without_elements_takes_part() -> None:
 def test_a_store_that_fails_ends_the_run_with_what_is_durable(
     disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from swathe.runs import object_writer
+    from swathe.runs.storage import object_writer
 
     written = object_writer.write_object
 
-    def failing(name: str, content: Any) -> None:
-        if "/a/c/2/" in name:
+    def failing(name: str, content: Any, *_: Any) -> None:
+        if "/a/c/" in name and not name.endswith(("/c/0/0", "/c/1/0")):
             raise OutputError(f"{name}: no space left")
         written(name, content)
 
@@ -306,11 +359,11 @@ def test_a_store_that_fails_ends_the_run_with_what_is_durable(
 def test_a_last_sync_that_fails_loses_no_dump_that_is_durable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from swathe.runs import object_writer
+    from swathe.runs.storage import object_writer
 
     written = object_writer.write_object
 
-    def failing(name: str, content: Any) -> None:
+    def failing(name: str, content: Any, *_: Any) -> None:
         if "/a/c/4/" in name:
             time.sleep(0.2)  # after all was given to the threads
             raise OutputError(f"{name}: no space left")
@@ -394,7 +447,8 @@ def test_ranks_that_differ_in_settings_are_refused() -> None:
 
 def test_room_of_arrays_to_come_is_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "swathe.runs.store_rooms._room", lambda store: StoreRoom(store.name, store.tier, 1000)
+        "swathe.runs.planning.store_rooms._room",
+        lambda store: StoreRoom(store.name, store.tier, 1000),
     )
     with swathe.run("app", iterations=9) as run:
         state = run.array("state", (100,), "u1", mode="overwrite")  # two places
@@ -496,22 +550,43 @@ def test_a_folder_that_leads_out_of_its_store_is_refused(disk: Path, tmp_path: P
         run.array("a", (4,), "i4")
 
 
+def test_a_dump_does_not_read_the_stores_of_the_catalogue_again(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[int] = []
+    read = registry.storages
+
+    def count() -> registry.StoreSnapshot:
+        reads.append(1)
+        return read()
+
+    monkeypatch.setattr(registry, "storages", count)
+    with swathe.run("app", iterations=9) as run:
+        arrays = [run.array(mode, (4,), "i4", mode=mode) for mode in ("create", "overwrite")]
+        begun = len(reads)
+        for iteration in range(10):
+            for array in arrays:
+                array.write(iteration, np.arange(4, dtype="i4"))
+            run.sync()
+        assert len(reads) == begun
+
+
 def test_a_store_without_an_answer_is_not_asked_for_each_object(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = []
 
-    def silent(name: str, _content: Any) -> None:
+    def silent(name: str, *_: Any) -> None:
         names.append(name)
         raise SourceError(f"{name}: no answer in 30 s")
 
-    monkeypatch.setattr("swathe.runs.object_writer.write_object", silent)
+    monkeypatch.setattr("swathe.runs.storage.object_writer.write_object", silent)
     with ObjectWriter(threads=1) as writer:
-        futures = writer.write((f"far:{each}", [b"x"]) for each in range(50))
+        writes = writer.write((f"far:{each}", [b"x"]) for each in range(50))
     assert names == ["far:0"]
-    for future in futures:
+    for write in writes:
         with pytest.raises(SourceError, match="far:0: no answer"):
-            future.result()
+            write.future.result()
 
 
 def test_cyclic_axes_have_a_limit() -> None:
@@ -525,7 +600,7 @@ def test_memory_of_waiting_writes_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     waiting, most, lock = [0], [0], threading.Lock()
     gate = threading.Semaphore(0)
 
-    def slow(_name: str, content: Any) -> None:
+    def slow(_name: str, content: Any, *_: Any) -> None:
         with lock:
             waiting[0] += len(content[0])
             most[0] = max(most[0], waiting[0])
@@ -533,7 +608,7 @@ def test_memory_of_waiting_writes_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         with lock:
             waiting[0] -= len(content[0])
 
-    monkeypatch.setattr("swathe.runs.object_writer.write_object", slow)
+    monkeypatch.setattr("swathe.runs.storage.object_writer.write_object", slow)
     with ObjectWriter(threads=4, most_waiting=100) as writer:
         feeder = threading.Thread(
             target=lambda: writer.write((f"disk:{each}", [bytes(60)]) for each in range(6))
@@ -583,7 +658,21 @@ def test_commands_predict_list_show_and_remove(disk: Path, tmp_path: Path) -> No
         assert "app" in runner.invoke(app, ["run", *words]).output or words[0] == "predict"
     assert answer("remove", "app") == {"run": "app@1", "objects": 7}
     assert not list(disk.rglob("*.json")) and answer("list") == []
-    assert isinstance(runner.invoke(app, ["run", "show", "app"]).exception, NoSuchRunError)
+    for command in ("show", "list"):
+        assert isinstance(runner.invoke(app, ["run", command, "app"]).exception, NoSuchRunError)
+
+
+def test_numbers_of_removed_runs_are_not_used_again() -> None:
+    for number in range(1, 4):
+        with swathe.run("app", iterations=0) as run:
+            assert run.record.label == f"app@{number}"
+        if number > 1:
+            assert swathe.runs.remove("app")["run"] == f"app@{number}"
+    assert [each.label for each in swathe.runs.list()] == ["app@1"]
+    assert swathe.open_run("app").record.number == 1
+    assert swathe.runs.remove("app")["run"] == "app@1"
+    with swathe.run("app", iterations=0) as run:
+        assert run.record.label == "app@4"
 
 
 def test_communicators_are_recognised() -> None:

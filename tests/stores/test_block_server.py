@@ -144,6 +144,21 @@ def test_many_ranges_come_in_the_order_of_the_request(client: httpx.Client) -> N
     ]
 
 
+def test_many_ranges_come_joined_if_that_is_asked_for(client: httpx.Client) -> None:
+    client.put("/a", content=LARGE)
+    starts = range(10_000, 2_900_000, 9_001)
+    asked = {"Swathe-Joined": "yes", "Want-Content-Digest": "crc32c=1"}
+    header = ",".join(f"{start}-{start + 199}" for start in starts)
+    answer = client.get("/a", headers={"Range": f"bytes={header}", **asked})
+    assert (answer.status_code, answer.headers["swathe-joined"]) == (206, str(len(LARGE)))
+    assert answer.content == b"".join(LARGE[start : start + 200] for start in starts)
+    assert answer.headers["content-digest"].startswith("crc32c=:")
+    for other in ("0-1,5-9,3-4", "0-5,5-9"):  # out of order, or overlapping
+        answer = client.get("/a", headers={"Range": f"bytes={other}", **asked})
+        assert "swathe-joined" not in answer.headers
+        assert b"".join(piece for _, piece in parts(answer))
+
+
 @pytest.mark.parametrize("text", ["9000000-", ",".join(["0-1"] * 1025), ",".join(["0-"] * 10)])
 def test_ranges_that_cannot_be_served(client: httpx.Client, text: str) -> None:
     client.put("/a", content=LARGE)
@@ -182,6 +197,28 @@ def test_a_folder_is_no_object(server: BlockServer, client: httpx.Client) -> Non
         swathe.stores.add(f"by-{scheme}", server.url.replace("http", scheme, 1))
         with pytest.raises(SourceError, match="is a folder, not an object"):
             swathe.open(f"by-{scheme}:run")
+
+
+def test_a_name_of_an_upload_is_written_moved_and_removed_but_no_object(
+    client: httpx.Client,
+) -> None:
+    part = "/.a.fits-0123abcd.part"
+    assert client.put(part, content=CONTENT).status_code == 201
+    assert client.get(part).content == CONTENT
+    assert ".part" not in client.get("/").text
+    found = client.request("PROPFIND", "/", headers={"Depth": "1"})
+    assert (found.status_code, ".part" in found.text) == (207, False)
+    to = {"Destination": str(client.base_url.join("/a.fits"))}
+    assert client.request("MOVE", part, headers=to).status_code == 201
+    assert client.get("/a.fits").content == CONTENT
+    assert client.get(part).status_code == 404
+    back = {"Destination": str(client.base_url.join(part))}
+    assert client.request("MOVE", "/a.fits", headers=back).status_code == 409
+    assert client.request("MKCOL", part).status_code == 404
+    assert client.put(f"{part}/below", content=b"1").status_code == 404
+    assert client.put("/.swathe", content=b"1").status_code == 404
+    client.put(part, content=CONTENT)
+    assert client.delete(part).status_code == 204
 
 
 def test_folders_and_moves(client: httpx.Client) -> None:
@@ -573,6 +610,19 @@ def test_a_slow_client_holds_up_nobody(server: BlockServer) -> None:
     for connection in slow:
         with contextlib.suppress(ConnectionResetError):
             assert connection.recv(1) == b""
+        connection.close()
+
+
+def test_a_far_client_may_open_many_connections_before_it_says_a_word(server: BlockServer) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with client_of(server) as client:
+        assert client.put("/a", content=b"abc").status_code == 201
+    # As many as a probe reads on. The requests are a round trip behind the connections.
+    many = [socket.create_connection((host, int(port)), timeout=END_S) for _ in range(128)]
+    for connection in many:
+        connection.sendall(f"GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    for connection in many:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
         connection.close()
 
 

@@ -190,6 +190,20 @@ def test_ranges_of_one_object_are_read_in_few_requests(tmp_path: Path, run: Runn
     assert requests <= 10
 
 
+@pytest.mark.more
+def test_bytes_one_by_one_are_one_request_a_buffer(tmp_path: Path, run: Runner) -> None:
+    content = os.urandom(200_000)
+    with servers.nginx(tmp_path) as server, servers.proxy(server.url) as proxy:
+        (server.folder / "a").write_bytes(content)
+        run("store", "add", "wide", proxy.url)
+        with swathe.fs().open("wide/a", block_size=50_000) as file:
+            before = proxy.stats()["requests"]
+            found = b"".join(iter(lambda: file.read(1), b""))
+            requests = proxy.stats()["requests"] - before
+    assert found == content
+    assert requests == 4
+
+
 def test_an_object_of_more_than_the_engine_reads_at_once(folder: Path) -> None:
     with (folder / "large").open("wb") as file:
         file.truncate(150 << 20)

@@ -19,8 +19,11 @@ from tests.support import servers
 
 pytestmark = pytest.mark.more
 
-SHAPE = (1489, 2048)
+# So wide that to read through to the next row takes longer than requests do on any machine.
+SHAPE = (1100, 20_000)
 ROWS_BYTES = 100 * 100 * 2
+BYTES_PER_S = 25_000_000
+"""Of the line; the program says so of its streams."""
 NGINX = """\
 daemon off;
 user root;
@@ -152,7 +155,10 @@ def test_a_cut_shares_one_connection_where_the_server_speaks_http2(
         "SWATHE_DATABASE": f"sqlite:///{tmp_path}/catalog.sqlite",
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }
-    with server(name, place, folder) as url, servers.proxy(url, rtt_ms=20) as far:
+    with (
+        server(name, place, folder) as url,
+        servers.proxy(url, rtt_ms=20, shared_bytes_per_s=BYTES_PER_S) as far,
+    ):
         command = [sys.executable, "-c", PROGRAM, far.url, str(folder / "frame.fits")]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr

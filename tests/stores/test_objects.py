@@ -470,5 +470,21 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path, run: Runner) -> 
     assert (target / "named").read_bytes() == b"private"
 
 
+def test_files_that_are_hidden_are_counted(tmp_path: Path, run: Runner) -> None:
+    tree, target = tmp_path / "tree", tmp_path / "target"
+    for name in ("a.fits", ".hid.fits", ".git/b.fits", ".git/c.txt", "g.zarr/.zgroup"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text('{"zarr_format": 2}')
+    target.mkdir()
+    run("store", "add", "lab", target)
+    report = run.json("put", "-r", tree, "lab:x")
+    assert report["copied"] == 2
+    text = "3 files not copied: names of files or their folders begin with a dot"
+    assert report["notes"] == [f"{tree}: {text}"]
+    notes = run.json("put", "-r", "--pattern", "*.txt", tree, "lab:y")["notes"]
+    assert notes == [f"{tree}: {text.replace('3 files', '1 file')}"]
+    assert run.json("put", "-r", "--pattern", "a*", tree, "lab:z")["notes"] == []
+
+
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 import swathe
 from swathe import _swathe
 from swathe.catalog import Catalog, Store, this_host
-from swathe.core.errors import AccessError, NotFoundError
+from swathe.catalog.revisions import VERSION_TABLE
+from swathe.core.errors import AccessError, CatalogError, NotFoundError
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.from_real_reads import feed_back
 from swathe.costs.probing.resolve_target import find_place
@@ -22,11 +24,13 @@ from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import measure_store
 from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
+from swathe.stores import registry
 from swathe.stores.registry import (
     bounds_of,
     compute_costs,
     is_named,
     known_stores,
+    storages,
     stores_for,
     with_store_names,
 )
@@ -165,6 +169,31 @@ def test_a_catalogue_that_is_none_does_not_keep_from_plain_files(
     (tmp_path / "c.sqlite").write_bytes(b"no database" * 100)
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
     assert stores_for([str(frame / "a b%20.fit")]) is None
+
+
+def test_a_catalogue_file_is_read_as_the_catalogue_reads_it(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        catalog.add_store(name, str(tmp_path / name), options={"probe_object": "a é"})
+    catalog.add_store("wide", "striped:", over=["two:parts", str(tmp_path / "three")])
+    catalog.add_store("near", "cache:", of="wide", over=["one"], limit_bytes=10**6)
+    for host, latency_s in (("b", 1.0), (this_host(), 2.0), (this_host(), 3.0)):
+        spread = {"model": latency_s, "unseen_slower": 0.5}
+        catalog.put_profile("dav://a", host, local_costs(latency_s), spread, datetime.now(UTC))
+    for host in ("b", "c"):
+        catalog.put_compute(host, {"cut_s": 1e-4}, datetime.now(UTC))
+    quick = storages()
+    assert [store["name"] for store in quick.stores] == ["near", "one", "two", "wide"]
+    assert quick.bounds[this_host()]["dav://a"] == pytest.approx((3.0, 9.25**0.5))
+    assert list(quick.compute) == ["b"]
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "read_stores", lambda path: None)
+        assert storages() == quick
+    with catalog._writing() as session:
+        session.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = 'v9999'"))
+    with pytest.raises(CatalogError, match="newer Swathe"):
+        storages()
 
 
 def test_what_computing_costs_is_known(catalog: Catalog) -> None:
@@ -344,3 +373,20 @@ def test_paths_of_files_in_no_store_are_their_own() -> None:
     assert stores.local_path("a b/x.fits") == Path("a b/x.fits")
     assert stores.local_path("file:///a%20b/x.fits") == Path("/a b/x.fits")
     assert stores.local_path("https://host/x.fits") is None
+
+
+def test_a_store_that_is_added_while_others_are_loaded_is_known(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.add_store("near", "https://archive.example/near")
+    load = registry.storages
+
+    def slow_load() -> registry.StoreSnapshot:
+        content = load()
+        if len(catalog.stores()) == 1:
+            catalog.add_store("far", "https://archive.example/far")
+        return content
+
+    monkeypatch.setattr(registry, "storages", slow_load)
+    known_stores()
+    assert with_store_names("https://archive.example/far/a.fits") == "far:a.fits"

@@ -92,7 +92,7 @@ def make_store(name: str, folder: Path, stack: contextlib.ExitStack) -> Store:
     if kind == "s3s-fs":
         s3 = stack.enter_context(servers.s3s_fs(folder))
         base, proxy = reach(s3.url)
-        set_environment(stack, s3.environment | {"AWS_ENDPOINT_URL": base})
+        cloud_servers.set_environment(stack, s3.environment | {"AWS_ENDPOINT_URL": base})
         return in_bucket("s3", name, s3.put, proxy)
     token = TOKEN if kind.endswith("-token") else None
     if kind.startswith("fake-gcs"):
@@ -100,13 +100,13 @@ def make_store(name: str, folder: Path, stack: contextlib.ExitStack) -> Store:
         gcs.make(name)
         base, proxy = reach(gcs.url)
         bearer = {"GOOGLE_BEARER_TOKEN": token} if token else {}
-        set_environment(stack, bearer | {"GOOGLE_BASE_URL": base})
+        cloud_servers.set_environment(stack, bearer | {"GOOGLE_BASE_URL": base})
         return in_bucket("gs", name, gcs.put, proxy)
     if kind == "azurite":
         azurite = stack.enter_context(cloud_servers.azurite())
         azurite.make(name)
         base, proxy = reach(azurite.url)
-        set_environment(stack, azurite.environment | {"AZURE_STORAGE_ENDPOINT": base})
+        cloud_servers.set_environment(stack, azurite.environment | {"AZURE_STORAGE_ENDPOINT": base})
         return in_bucket("az", name, azurite.put, proxy)
     door = stack.enter_context(servers.xrootd(folder, token))
     base, proxy = reach(door.url)
@@ -115,14 +115,6 @@ def make_store(name: str, folder: Path, stack: contextlib.ExitStack) -> Store:
         # Behind another server it looks like that: the URL says what may be asked.
         base = base.replace("http://", "dav://")
     return Store(name, in_url(base, query), files_in(folder), proxy)
-
-
-def set_environment(stack: contextlib.ExitStack, variables: dict[str, str]) -> None:
-    """Set these variables, and no other credentials, until the stack ends."""
-    patch = stack.enter_context(pytest.MonkeyPatch.context())
-    cloud_servers.forget_credentials(patch)
-    for variable, value in variables.items():
-        patch.setenv(variable, value)
 
 
 def in_bucket(

@@ -32,8 +32,9 @@ SERVERS, PARITY = 5, 1
 SHAPE = (600, 700)
 FRAMES = 4
 SIDE = 20
-CUTS = 10_000
-KILLS = 100
+CUTS = 10_000 if os.environ.get("SWATHE_TEST_MANY") else 2_000
+KILLS = int(os.environ.get("SWATHE_TEST_KILLS", "20"))
+"""Of the writer, and of servers; SWATHE_TEST_KILLS=100 for a night."""
 BLOCK_BYTES = 65_536
 
 

@@ -114,7 +114,7 @@ def test_a_folder_that_is_gone_is_not_made_again(run: Runner, tmp_path: Path, bo
     assert not folders[1].exists()
     shutil.rmtree(folders[2])
     failure = run.told("put", body, "wide:c", code=1)[1]
-    assert "expected 3 of 4 parts to be written" in failure and str(folders[2]) in failure
+    assert "expected answers of 3 of 4 servers, found 2" in failure and str(folders[2]) in failure
     assert not folders[1].exists() and not folders[2].exists()
     names = itertools.chain.from_iterable(folder.rglob("c.*") for folder in folders)
     assert not list(names)

@@ -54,6 +54,7 @@ def between(upstream_url: str) -> Iterator[Between]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             names = ("range", "if-match", "want-content-digest")

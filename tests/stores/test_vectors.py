@@ -27,7 +27,7 @@ SHAPE = (1489, 2048)
 BOX = {"x0": 700, "y0": 600, "width": 100, "height": 100}
 ROWS_BYTES = 100 * 100 * 2
 COSTS = Costs(0.02, 0.0, ((0, 0.021), (1_000_000, 0.06)), 2.5e7, 1e4, 8)
-MOST = {"nginx": 500, "apache": 200, "caddy": 1000, "xrootd": 1000}
+MOST = {"nginx": 400, "apache": 200, "caddy": 1000, "xrootd": 1000}
 """Most of the ranges that a probe tries which the server honours."""
 RATIO = {"nginx": 1.6, "apache": 1.6, "caddy": 1.8, "xrootd": 1.6}
 """Most bytes of a cut, as a multiple of those of its rows."""

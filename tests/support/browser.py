@@ -21,7 +21,7 @@ OpenPage = Callable[..., "Page"]
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*options: str) -> Iterator[Browser]:
     """Run the browser; without one the test is skipped."""
     program = shutil.which("chromium")
     if program is None:
@@ -29,7 +29,8 @@ def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        words = ["--no-sandbox", *options]
+        running = playwright.chromium.launch(executable_path=program, args=words)
         yield running
         running.close()
 
@@ -68,7 +69,7 @@ def visiting(browser: Browser) -> Iterator[OpenPage]:
     yield opened
     for context in contexts:
         context.close()
-    assert faults == []
+    assert faults == [], faults
 
 
 def keep(page: Page, name: str) -> None:

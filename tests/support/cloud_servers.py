@@ -38,6 +38,14 @@ def forget_credentials(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("NO_GCE_CHECK", "true")  # tests may run on a machine of Google's
 
 
+def set_environment(stack: contextlib.ExitStack, variables: dict[str, str]) -> None:
+    """Set these variables, and no other credentials, until the stack ends."""
+    patch = stack.enter_context(pytest.MonkeyPatch.context())
+    forget_credentials(patch)
+    for variable, value in variables.items():
+        patch.setenv(variable, value)
+
+
 @dataclass(frozen=True)
 class Azurite:
     """A running Azurite."""

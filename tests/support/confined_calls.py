@@ -95,3 +95,8 @@ def open_passwords(file: BinaryIO) -> bytes:
 
 def spin_with(file: BinaryIO) -> bytes:
     return spin()
+
+
+def first_byte(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(1)

@@ -19,7 +19,7 @@ GROUP=GridStructure
 \t\tLowerRightMtrs={lower_right}
 \t\tProjection={projection}
 \t\tProjParams={parameters}
-\t\tGridOrigin={origin}
+{more}\t\tGridOrigin={origin}
 \t\tGROUP=Dimension
 \t\t\tOBJECT=Dimension_1
 \t\t\t\tDimensionName="Level"
@@ -45,6 +45,7 @@ GEOGRAPHIC = {
     "lower_right": "(180000000.000000,-90000000.000000)",
     "projection": "HE5_GCTP_GEO",
     "parameters": "()",
+    "more": "",
     "origin": "HE5_HDFE_GD_UL",
     "dims": '("Level","YDim","XDim")',
 }

@@ -4,6 +4,8 @@ from hypothesis import settings
 
 ALL = 100
 """Examples of a property whose test says no number, if all are tried."""
+THOROUGH = 60
+"""The same with `--hypothesis-profile=thorough`."""
 QUICK = 25
 """The same in everybody's run."""
 

@@ -14,6 +14,9 @@ from typing import Any
 class Handler(BaseHTTPRequestHandler):
     """What all of them do alike."""
 
+    # Headers and content are sent apart: with it each answer would take 40 ms.
+    disable_nagle_algorithm = True
+
     def taken(self) -> bytes:
         """The content of the request.
 

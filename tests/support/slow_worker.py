@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.cli.app import main
+from swathe.jobs import ResultStore
+from swathe.workers.batch import Batch
 from swathe.workers.dask import worker
 from swathe.workers.execute import run_batch
 
@@ -22,14 +25,15 @@ HOLD = Path(sys.argv.pop(1))
 BATCHES = count()
 
 
-def slow(*arguments: Any) -> ChunkResult:
+def slow(
+    batch: Batch, place: ResultStore, threads: int, should_stop: Callable[[], bool], *others: Any
+) -> ChunkResult:
     """Do a batch, and wait a little, or longer."""
     time.sleep(PAUSE_S)
-    *_, should_stop = arguments
     if next(BATCHES):
         while HOLD.exists() and not should_stop():
             time.sleep(0.05)
-    result = run_batch(*arguments)
+    result = run_batch(batch, place, threads, should_stop, *others)
     return replace(result, work_s=result.work_s + PAUSE_S)
 
 

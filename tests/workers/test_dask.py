@@ -27,6 +27,7 @@ from swathe import trace
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.row_table import RowTable
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, result_store_by_name
+from swathe.operations.registry import ResultOptions
 from swathe.portal.config import config_of
 from swathe.workers import Runner
 from swathe.workers.dask.certificates import ROLES, make_certificates
@@ -294,7 +295,9 @@ def test_cancelled_work_stops_on_workers_and_can_go_on(
 
 
 class Deadly:
-    """Kills the process that reads it."""
+    """Options that kill the process that reads them."""
+
+    results = ResultOptions()
 
     def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
         return os._exit, (1,)
@@ -417,6 +420,24 @@ def test_a_folder_that_is_not_seen(
         token.write_text(mine)
         members(pool, ready(1))
         assert pool.wait_for_room(PATIENCE_S)
+
+
+def test_programs_leave_threads_to_other_work(
+    jobs: Jobs, cluster: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = connected(cluster.address, jobs.place)
+    options = Options.from_mapping({"operation": "algorithm", "algorithm": "lines", "files": {}})
+    programs = replace(batch(["images:0.fits"]), options=options, makes=True)
+    with started(pool):
+        members(pool, ready(1))
+        assert pool.wait_for_room(PATIENCE_S, "program") == {"cut", "long", "program"}
+        # It does not come to the worker, so it does not end.
+        monkeypatch.setattr(pool._sending, "accept", lambda _flight: None)
+        pool.submit(0, programs, lambda: False)
+        assert "program" not in pool.wait_for_room(0.01, "program")
+        assert pool.wait_for_room(PATIENCE_S, "cut") == {"cut", "long"}
+        pool.submit(1, replace(programs, makes=False), lambda: False)
+        assert pool.wait_for_room(PATIENCE_S, "cut") == {"cut"}
 
 
 def test_a_place_that_workers_cannot_know(tmp_path: Path, jobs: Jobs) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import swathe
@@ -22,7 +22,8 @@ from tests.workers.test_dask import running
 
 TARGETS = 20_000 if os.environ.get("SWATHE_TEST_MANY") else 4000
 WORKERS = 3
-KILL_S = 1.0
+KILL_ROWS = 500
+"""A worker is killed each time this many more rows are done, so that slow ones do some first."""
 
 
 jobs = survey_jobs
@@ -41,6 +42,9 @@ def test_each_row_is_done_once_whoever_is_killed(jobs: Jobs, survey: Path, tmp_p
         def left() -> int:
             return jobs.job(job.id).counts["waiting"]
 
+        def are_left(rows: int) -> bool:
+            return left() <= rows
+
         scheduler = stack.enter_context(process("scheduler", "--port", port))
         workers = [another() for _ in range(WORKERS)]
         pool = stack.enter_context(running(jobs, scheduler.address))
@@ -48,8 +52,8 @@ def test_each_row_is_done_once_whoever_is_killed(jobs: Jobs, survey: Path, tmp_p
         job = jobs.submit(table, Options(), "me")
         wait_until(lambda: left() < TARGETS)
         kills, schedulers = 0, 1
-        while left() > 0:
-            time.sleep(KILL_S)
+        for rows in range(TARGETS - KILL_ROWS, 0, -KILL_ROWS):
+            wait_until(partial(are_left, rows))
             at = rng.randrange(WORKERS)
             workers[at].kill()
             kills += 1

@@ -22,11 +22,16 @@ use hyper::{Response, StatusCode};
 use std::io;
 use std::sync::Arc;
 use swathe_net::server::{Body, full_body, plain_answer};
-use swathe_store_api::{CONTENT_DIGEST, ContentDigest, VERIFICATION_HEADER, WANT_CONTENT_DIGEST};
+use swathe_store_api::{
+    CONTENT_DIGEST, ContentDigest, JOINED_HEADER, VERIFICATION_HEADER, WANT_CONTENT_DIGEST,
+};
 use tokio::sync::mpsc;
 
 /// Whether all bytes of an answer were verified.
 pub(crate) const VERIFICATION: HeaderName = HeaderName::from_static(VERIFICATION_HEADER);
+
+/// Whether the ranges of an answer have nothing between them.
+const JOIN_HEADER: HeaderName = HeaderName::from_static(JOINED_HEADER);
 
 /// Checksums of the whole object, and the question for them (RFC 3230).
 const DIGEST: HeaderName = HeaderName::from_static("digest");
@@ -122,6 +127,10 @@ fn start(
                     insert(&mut response, CONTENT_RANGE, content_range(range, size));
                     vec![Segment::Range(range.clone())]
                 }
+                _ if are_in_order(&ranges) && wants_sequence(headers) => {
+                    insert(&mut response, JOIN_HEADER, size.to_string());
+                    ranges.into_iter().map(Segment::Range).collect()
+                }
                 _ => multipart(disk, path, &mut response, ranges, size)?,
             }
         }
@@ -163,6 +172,16 @@ fn start(
 fn wants_content_digest(headers: &HeaderMap) -> bool {
     let questions = headers.get_all(WANT_CONTENT_DIGEST).iter();
     questions.filter_map(|question| question.to_str().ok()).any(ContentDigest::is_wanted)
+}
+
+/// Whether the client asked for ranges with nothing between them.
+fn wants_sequence(headers: &HeaderMap) -> bool {
+    headers.get(JOIN_HEADER).is_some_and(|value| value == "yes")
+}
+
+/// Whether ranges ascend and do not overlap: else a client cannot tell which was left out.
+fn are_in_order(ranges: &[std::ops::Range<u64>]) -> bool {
+    ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
 }
 
 /// Whether CRC-32 is among the checksums that a client would like to have.

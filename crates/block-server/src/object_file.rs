@@ -179,28 +179,57 @@ impl Reading {
                     piece.extend_from_slice(text.as_bytes());
                     self.segments.pop_front();
                 }
-                Segment::Range(range) if room >= BLOCK_BYTES => {
-                    let range = range.start..end_within(range, room as u64);
-                    let bytes = self.object.read(range.clone(), &self.record)?;
-                    if let Some(Segment::Range(rest)) = self.segments.front_mut() {
-                        rest.start = range.end;
-                        if rest.is_empty() {
-                            self.segments.pop_front();
-                        }
-                    }
+                Segment::Range(_) if room >= BLOCK_BYTES => {
+                    let ranges = take_run(&mut self.segments, room as u64);
+                    let Some(start) = ranges.first().map(|range| range.start) else { break };
+                    let end = ranges.last().map_or(start, |range| range.end);
+                    let bytes = self.object.read(start..end, &self.record)?;
                     // Uncopied, where that is all.
-                    if piece.is_empty()
+                    if ranges.len() == 1
+                        && piece.is_empty()
                         && (self.segments.is_empty() || bytes.len() > PIECE_BYTES / 2)
                     {
                         return Ok(bytes);
                     }
-                    piece.extend_from_slice(&bytes);
+                    for range in ranges {
+                        let inside = (range.start - start) as usize..(range.end - start) as usize;
+                        piece.extend_from_slice(&bytes[inside]);
+                    }
                 }
                 _ => break,
             }
         }
         Ok(piece.into())
     }
+}
+
+/// Take the ranges that are read at once: the next one, or `most` bytes of it, and those that follow as
+/// long as their blocks do. So the rows of a cut are one read.
+fn take_run(segments: &mut VecDeque<Segment>, most: u64) -> Vec<Range<u64>> {
+    let block = |at: u64| at / BLOCK_BYTES as u64;
+    let mut run: Vec<Range<u64>> = Vec::new();
+    while let Some(Segment::Range(next)) = segments.front_mut() {
+        match (run.first(), run.last()) {
+            (Some(first), Some(last)) => {
+                let follows =
+                    last.end <= next.start && block(next.start) <= block(last.end - 1) + 1;
+                if !follows || next.end - first.start > most {
+                    break;
+                }
+                run.push(next.clone());
+            }
+            _ => {
+                let range = next.start..end_within(next, most);
+                run.push(range.clone());
+                if range.end < next.end {
+                    next.start = range.end;
+                    break;
+                }
+            }
+        }
+        segments.pop_front();
+    }
+    run
 }
 
 /// The end of the first bytes of a range: of a block, so that none is read twice.
@@ -216,6 +245,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn rows_of_a_cut_are_one_read_and_far_ranges_are_not() {
+        let row = |number: u64| Segment::Range(4096 * number + 100..4096 * number + 300);
+        let mut segments: VecDeque<Segment> = [0, 1, 2, 3, 50, 51].map(row).into();
+        assert_eq!(take_run(&mut segments, 1 << 20).len(), 4);
+        assert_eq!(take_run(&mut segments, 1 << 20), [204_900..205_100, 208_996..209_196]);
+        assert!(segments.is_empty());
+    }
+
     proptest! {
         #[test]
         fn ranges_are_read_in_blocks(start in 0u64..100_000, length in 1u64..100_000, most in 4096u64..20_000) {
@@ -223,6 +261,29 @@ mod tests {
             let end = end_within(&range, most);
             prop_assert!(end > start && end <= range.end && end - start <= most);
             prop_assert!(end == range.end || end.is_multiple_of(4096));
+        }
+
+        #[test]
+        fn runs_are_all_ranges_in_order_and_read_no_other_block(
+            ranges in prop::collection::vec((0u64..60_000, 1u64..12_000), 1..20),
+            most in 4096u64..100_000,
+        ) {
+            let ranges: Vec<_> = ranges.into_iter().map(|(start, length)| start..start + length).collect();
+            let block = |at: u64| at / 4096;
+            let mut segments: VecDeque<_> =
+                    ranges.iter().cloned().map(Segment::Range).collect();
+            let mut runs = Vec::new();
+            while !segments.is_empty() {
+                let run = take_run(&mut segments, most);
+                prop_assert!(run[run.len() - 1].end - run[0].start <= most);
+                for pair in run.windows(2) {
+                    prop_assert!(pair[0].end <= pair[1].start);
+                    prop_assert!(block(pair[1].start) <= block(pair[0].end - 1) + 1);
+                }
+                runs.extend(run);
+            }
+            let bytes = |ranges: Vec<Range<u64>>| ranges.into_iter().flatten().collect::<Vec<u64>>();
+            prop_assert!(bytes(runs) == bytes(ranges));
         }
     }
 }

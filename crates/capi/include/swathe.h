@@ -33,6 +33,11 @@
 #define SW_REPLACE 16
 
 /**
+ * Only the last dump of an array is kept; the one before stays until it is durable.
+ */
+#define SW_OVERWRITE 1
+
+/**
  * The pixels of a cutout.
  */
 struct sw_image {
@@ -104,6 +109,39 @@ struct sw_stat {
      * ETag or date of the version; cut after 127 bytes.
      */
     char version[128];
+};
+
+/**
+ * The processes (ranks) that share a run, and how bytes go between them. `swathe_mpi.h` makes one
+ * of a communicator of MPI. The functions return 0, or another number if they fail; all ranks call
+ * them in the same order, one call at a time.
+ */
+struct sw_ranks {
+    /**
+     * This rank, from 0.
+     */
+    int rank;
+    /**
+     * Number of ranks.
+     */
+    int size;
+    /**
+     * Bring the `length` bytes `own` of each rank to all: in the order of ranks, to `all`.
+     */
+    int (*gather)(void *context, const void *own, size_t length, void *all);
+    /**
+     * Send `outgoing_lengths[k]` bytes of `outgoing` to each rank k, one part after the other, and
+     * receive `incoming_lengths[k]` bytes from it.
+     */
+    int (*exchange)(void *context,
+                    const void *outgoing,
+                    const size_t *outgoing_lengths,
+                    void *incoming,
+                    const size_t *incoming_lengths);
+    /**
+     * First argument of both, for example the communicator. It must stay valid until sw_run_end.
+     */
+    void *context;
 };
 
 #ifdef __cplusplus
@@ -241,12 +279,119 @@ int sw_stat(const char *url, struct sw_stat *stat);
 
 /**
  * Close a handle. An object that was written gets its name now, after what was written is read
- * back and compared; one that could not be written whole is removed.
+ * back and compared; one that could not be written whole is removed. A run that is written is left
+ * as it is: see sw_run_end.
  *
  * Returns 0. The handle is closed in any case. Errors: EBADF; of an object that was written
  * EEXIST, ENOSPC, EACCES, EIO, and those of earlier writes.
  */
 int sw_close(int handle);
+
+/**
+ * Begin a run: a group of Zarr in a new folder `FOLDER/NAME-xxxxxxxxxxxx.zarr`. All ranks call it, as
+ * all calls up to sw_run_end, in the same order; an error of one is returned by all.
+ *
+ * folder is a path, a URL, or NAME:path of a store. iterations is the number of the last iteration;
+ * the first is 0. ranks are the processes that share the arrays; NULL: this one only.
+ *
+ * Returns a handle. Errors: EINVAL, EFAULT, EIO (ranks), EMFILE.
+ */
+int sw_run_begin(const char *folder,
+                 const char *name,
+                 int64_t iterations,
+                 const struct sw_ranks *ranks);
+
+/**
+ * Fill in the folder of a run that is written, as sw_run_open takes it, with a zero at the end.
+ *
+ * Returns 0. Errors: EBADF, EFAULT, ERANGE (the memory is too small).
+ */
+int sw_run_folder(int run,
+                  char *buffer,
+                  size_t length);
+
+/**
+ * Add an array to a run. All ranks call it.
+ *
+ * type is that of NumPy, as "f4" or "u1". shape has the lengths of its axes, the last one fastest, as
+ * C has them; a program in Fortran gives its own in reverse. It is written at each iteration that is
+ * a multiple of every. pattern says how its axes are divided over ranks, as High Performance Fortran
+ * does: "BBB", "B**", "BLOCK,*,CYCLIC(4)"; NULL: the first by blocks. flags: 0 or SW_OVERWRITE.
+ *
+ * Returns the number of the array, from 0. Errors: EBADF, EINVAL, EFAULT, EEXIST, ENOSPC, EACCES,
+ * EIO.
+ */
+int sw_run_array(int run,
+                 const char *name,
+                 const char *type_,
+                 int axes,
+                 const int64_t *shape,
+                 int64_t every,
+                 const char *pattern,
+                 int flags);
+
+/**
+ * Fill in where the block of this rank begins in an array, and its lengths, for each axis. Of an
+ * axis that is dealt out in turn (CYCLIC) its ranges lie in the block without gaps.
+ *
+ * Returns 0. Errors: EBADF, EINVAL, EFAULT.
+ */
+int sw_run_block(int run,
+                 int array,
+                 int64_t *start,
+                 int64_t *shape);
+
+/**
+ * Write the block of this rank at an iteration; the memory may be changed when it returns. All ranks
+ * call it. It is durable after sw_run_sync. Nothing is written at iterations without a dump.
+ *
+ * Returns 1 if there was a dump to write, else 0. Errors: EBADF, EFAULT, EINVAL (another iteration or
+ * length than expected), EEXIST (written before), and those of earlier writes: ENOSPC, EACCES, EIO.
+ */
+int sw_run_write(int run,
+                 int array,
+                 int64_t iteration,
+                 const void *block,
+                 size_t length);
+
+/**
+ * Wait until all that was written is durable. All ranks call it.
+ *
+ * Returns 0. Errors: EBADF, ENOSPC, EACCES, EIO.
+ */
+int sw_run_sync(int run);
+
+/**
+ * End a run when all is durable. All ranks call it. The handle is closed in any case.
+ *
+ * Returns 0. Errors: as sw_run_sync.
+ */
+int sw_run_end(int run);
+
+/**
+ * Open a run to read: the folder of its group. sw_close closes it.
+ *
+ * Returns a handle, which any number of threads may use. Errors: ENOENT, EACCES, EBADMSG, EIO,
+ * EMFILE.
+ */
+int sw_run_open(const char *folder);
+
+/**
+ * Read a box of an array at an iteration: from start, of lengths shape, the last axis fastest. Only
+ * the chunks that it touches are read.
+ *
+ * Returns 0. Errors: EBADF, EFAULT, EINVAL (length is not that of the box), EDOM (the box is outside
+ * the array), ENXIO (no such array), ENOENT (no such iteration), ESTALE (a checkpoint
+ * that was replaced meanwhile), EBADMSG (damaged), EACCES, EIO.
+ */
+int sw_run_read(int run,
+                const char *array,
+                int64_t iteration,
+                int axes,
+                const int64_t *start,
+                const int64_t *shape,
+                void *buffer,
+                size_t length);
 
 /**
  * Record events from now on: those of sw_trace_event and those of the library itself.

@@ -7,6 +7,8 @@
 
 use crate::fault::Fault;
 use crate::reader::{Cursor, Reader};
+use crate::run_reader::RunReader;
+use crate::run_writer::RunWriter;
 use crate::writer::Writer;
 use libc::c_int;
 use std::collections::VecDeque;
@@ -26,6 +28,22 @@ pub(crate) enum OpenObject {
     Reader(Arc<Reader>),
     /// To write; `None` while it is closed.
     Writer(Arc<Mutex<Option<Writer>>>),
+    /// A run to write; `None` while it is ended.
+    RunWriter(Arc<Mutex<Option<RunWriter>>>),
+    /// A run to read.
+    RunReader(Arc<RunReader>),
+}
+
+impl OpenObject {
+    /// What it is for, in messages.
+    fn purpose(&self) -> &'static str {
+        match self {
+            OpenObject::Reader(_) => "to read",
+            OpenObject::Writer(_) => "to write",
+            OpenObject::RunWriter(_) => "to write a run",
+            OpenObject::RunReader(_) => "to read a run",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -112,7 +130,7 @@ fn get(handle: c_int) -> Result<OpenObject, Fault> {
 pub(crate) fn reader(handle: c_int) -> Result<Arc<Reader>, Fault> {
     match get(handle)? {
         OpenObject::Reader(reader) => Ok(reader),
-        OpenObject::Writer(_) => Err(wrong_way(handle, "read", "write")),
+        other => Err(wrong_way(handle, "to read", &other)),
     }
 }
 
@@ -122,17 +140,39 @@ pub(crate) fn with_writer<T>(
     work: impl FnOnce(&mut Writer) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     match get(handle)? {
-        OpenObject::Reader(_) => Err(wrong_way(handle, "write", "read")),
         OpenObject::Writer(writer) => {
             let mut writer = lock(&writer);
             work(writer.as_mut().ok_or_else(|| not_open(handle))?)
         }
+        other => Err(wrong_way(handle, "to write", &other)),
     }
 }
 
-fn wrong_way(handle: c_int, expected: &str, found: &str) -> Fault {
-    let text =
-        format!("handle {handle}: expected one that is open to {expected}, found to {found}");
+/// Work on the run of a handle that is open to write one.
+pub(crate) fn with_run_writer<T>(
+    handle: c_int,
+    work: impl FnOnce(&mut RunWriter) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    match get(handle)? {
+        OpenObject::RunWriter(run) => {
+            let mut run = lock(&run);
+            work(run.as_mut().ok_or_else(|| not_open(handle))?)
+        }
+        other => Err(wrong_way(handle, "to write a run", &other)),
+    }
+}
+
+/// The run of a handle that is open to read one.
+pub(crate) fn run_reader(handle: c_int) -> Result<Arc<RunReader>, Fault> {
+    match get(handle)? {
+        OpenObject::RunReader(run) => Ok(run),
+        other => Err(wrong_way(handle, "to read a run", &other)),
+    }
+}
+
+fn wrong_way(handle: c_int, expected: &str, found: &OpenObject) -> Fault {
+    let found = found.purpose();
+    let text = format!("handle {handle}: expected one that is open {expected}, found {found}");
     Fault::new(libc::EBADF, text)
 }
 
@@ -164,6 +204,11 @@ pub(crate) fn read_ready(handle: c_int, buffer: &mut [u8]) -> bool {
 /// Whether a handle is open to write.
 pub(crate) fn is_writer(handle: c_int) -> bool {
     matches!(get(handle), Ok(OpenObject::Writer(_)))
+}
+
+/// Whether a handle is open to write a run.
+pub(crate) fn is_run_writer(handle: c_int) -> bool {
+    matches!(get(handle), Ok(OpenObject::RunWriter(_)))
 }
 
 /// Remove a handle; its object is closed by who still uses it last.

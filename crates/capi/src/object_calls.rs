@@ -252,19 +252,24 @@ pub unsafe extern "C" fn sw_stat(url: *const c_char, stat: *mut sw_stat) -> c_in
 }
 
 /// Close a handle. An object that was written gets its name now, after what was written is read
-/// back and compared; one that could not be written whole is removed.
+/// back and compared; one that could not be written whole is removed. A run that is written is left
+/// as it is: see sw_run_end.
 ///
 /// Returns 0. The handle is closed in any case. Errors: EBADF; of an object that was written
 /// EEXIST, ENOSPC, EACCES, EIO, and those of earlier writes.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_close(handle: c_int) -> c_int {
     guard(|| {
-        if let OpenObject::Writer(writer) = handles::remove(handle)? {
-            // Another thread may be writing: its part is the last.
-            let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(writer) = writer {
-                writer.close()?;
+        match handles::remove(handle)? {
+            OpenObject::Writer(writer) => {
+                // Another thread may be writing: its part is the last.
+                let writer = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+                writer.map_or(Ok(()), Writer::close)?;
             }
+            OpenObject::RunWriter(run) => {
+                drop(run.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+            OpenObject::Reader(_) | OpenObject::RunReader(_) => {}
         }
         Ok(SUCCESS)
     })

@@ -5,7 +5,7 @@ use crate::template::{Head, Template};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
-use swathe_layout::Need;
+use swathe_layout::{Need, Storage};
 
 /// The treatment of a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ const PIECES_LIMIT: u64 = 1 << 24;
 /// Look, before any is listed, at how many rows or tiles a region needs, and whether the last of
 /// them lies in the object.
 fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError> {
-    let Need { pieces, what, start, stop } = template.layout.need(inside);
+    let Need { pieces, what, last, start, stop } = template.layout.need(inside);
     if pieces > PIECES_LIMIT {
         return Err(EngineError::TooMany {
             url: template.url.clone(),
@@ -145,8 +145,11 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
             limit: PIECES_LIMIT,
         });
     }
-    match template.content_len {
-        Some(end) if stop > end => Err(EngineError::Truncated {
+    match (template.content_len, &template.layout.storage) {
+        (Some(end), Storage::Chunked(table)) if stop > end && table.position(last).is_some() => {
+            Err(template.truncation(last, table.grid(), start..stop, end))
+        }
+        (Some(end), _) if stop > end => Err(EngineError::Truncated {
             url: template.url.clone(),
             what: template.part.what(),
             end,

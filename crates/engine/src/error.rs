@@ -54,14 +54,14 @@ pub enum EngineError {
         source: FitsError,
     },
     /// A compressed tile or chunk is damaged.
-    #[error("{url}, {part}, {} {tile}: {source}", part.piece())]
+    #[error("{url}, {part}, {piece}: {source}")]
     Tile {
         /// The object.
         url: String,
         /// The array.
         part: Part,
-        /// Its number, from 0: the row of a table of tiles.
-        tile: u64,
+        /// Its name: a tile by its number, from 0, a chunk by its place in the grid.
+        piece: String,
         /// The decoder's error.
         source: DecodeError,
     },

@@ -27,6 +27,8 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod timing;
+mod turn;
+mod window;
 mod worker_context;
 
 pub use batch::{Batch, ResultFile, Row, Summary};
@@ -39,7 +41,9 @@ pub use output::{Member, Members, Output, members, part_path};
 pub use part::Part;
 pub use range_read::read_ranges;
 pub use selector::Selector;
-pub use single::cut;
+pub use single::{cut, is_brief};
 pub use template::Template;
 pub use timing::{STAGES, Stage, Stages};
+pub use turn::Turn;
+pub use window::{FileState, WindowReader};
 pub use worker_context::{Cancel, WorkerContext};

@@ -48,6 +48,8 @@ pub struct Object {
     chunks: Mutex<Option<Arc<ChunkIndex>>>,
     templates: Mutex<HashMap<Selector, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
+    /// Traffic of single reads so far.
+    traffic: Mutex<Traffic>,
     /// Whether its version was taken from the index.
     is_assumed: bool,
     /// Whether reading headers is recorded as an event here; else the opener records it.
@@ -167,6 +169,7 @@ impl Object {
             chunks: Mutex::new(chunks.map(Arc::new)),
             templates: Mutex::default(),
             notes: Mutex::default(),
+            traffic: Mutex::default(),
             is_assumed,
             tells: false,
             cancel,
@@ -255,6 +258,18 @@ impl Object {
         in_stream.unwrap_or_else(|| self.source.take_traffic())
     }
 
+    /// Traffic of its storage since it was opened, opening included; that of batches counts there.
+    pub fn traffic(&self) -> Traffic {
+        let mut traffic = lock(&self.traffic);
+        traffic.add(self.take_traffic());
+        *traffic
+    }
+
+    /// Count the traffic of a single read.
+    pub(crate) fn count(&self, traffic: Traffic) {
+        lock(&self.traffic).add(traffic);
+    }
+
     /// Warnings for the user about this object or its index entry; the work went on.
     pub fn take_notes(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut *lock(&self.notes));
@@ -275,6 +290,12 @@ impl Object {
             })?;
         }
         Ok(walk.hdus.clone())
+    }
+
+    /// The HDU that is meant, if its header was read before and no thread reads headers now.
+    pub fn known_hdu(&self, selector: &Selector) -> Option<Arc<Hdu>> {
+        let walk = self.walk.try_lock().ok()?;
+        walk.hdus.iter().find(|hdu| selector.matches(hdu)).cloned()
     }
 
     /// The HDU that is meant, reading no further than it.
@@ -334,6 +355,11 @@ impl Object {
         let template = Arc::new(self.new_template(&hdu)?);
         lock(&self.templates).insert(key, template.clone());
         Ok(template)
+    }
+
+    /// The template of an HDU by its number, or of an array by its path, if it was made before.
+    pub fn known_template(&self, selector: &Selector) -> Option<Arc<Template>> {
+        lock(&self.templates).get(selector).cloned()
     }
 
     fn not_an_image(&self, hdu: &Hdu) -> EngineError {

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
+use swathe_layout::ChunkGrid;
 
 /// An array of an object. As large as a pointer: errors carry it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +50,15 @@ impl Part {
         }
     }
 
-    /// The name of one of them.
-    pub(crate) fn piece(&self) -> &'static str {
+    /// One of them: a tile by its number, a chunk by its place in their grid, slowest axis first.
+    pub(crate) fn piece(&self, number: u64, grid: &ChunkGrid) -> String {
         match &*self.0 {
-            Name::Hdu(_) => "tile",
-            Name::Array(..) => "chunk",
+            Name::Hdu(_) => format!("tile {number}"),
+            Name::Array(..) => {
+                let mut place: Vec<String> = grid.place(number).map(|at| at.to_string()).collect();
+                place.reverse();
+                format!("chunk ({})", place.join(", "))
+            }
         }
     }
 }

@@ -11,8 +11,34 @@ use crate::worker_context::{Cancel, WorkerContext};
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_array::Region;
+use swathe_layout::Storage;
 use swathe_plan::Objective;
 use swathe_trace::Ids;
+
+/// A cut that reads and decodes no more than this takes milliseconds, of bzip2 some tenths of a
+/// second: nobody stops it.
+const BRIEF_BYTES: u64 = 4 << 20;
+
+/// Whether a cut is brief: of a plain file of this host, whose headers or index are known.
+pub fn is_brief(object: &Object, selector: &Selector, region: &Region) -> bool {
+    if !object.is_local() || object.kind().is_some() {
+        return false;
+    }
+    let Some(template) = object.known_template(selector) else { return false };
+    let layout = &template.layout;
+    if region.axes() != layout.shape.len() {
+        return false;
+    }
+    let product = |sides: &[u64]| sides.iter().fold(1, |all: u64, &side| all.saturating_mul(side));
+    let in_chunks = match (&layout.storage, Region::of_shape(&layout.shape).intersection(region)) {
+        (Storage::Chunked(table), Some(inside)) => {
+            layout.need(&inside).pieces.saturating_mul(product(&table.grid().chunk_shape))
+        }
+        _ => 0,
+    };
+    let elements = product(&region.shape()).max(in_chunks);
+    elements.saturating_mul(layout.element_bytes as u64) <= BRIEF_BYTES
+}
 
 /// Cut one region.
 ///
@@ -52,10 +78,12 @@ fn cut_region(
     work.reading.sharing.objective = objective;
     work.stages.about(about.clone());
     work.reclaim_buffers();
-    assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
+    let cut = assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
         result = Some(cutout);
         Ok(())
-    })?;
+    });
+    object.count(work.traffic());
+    cut?;
     work.leave_buffers();
     if object.is_unverified() {
         work.stages.enter(Stage::Read);
@@ -70,4 +98,27 @@ fn cut_region(
             message: "no cutout came out".into(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{path_in, stores, write_pixel};
+
+    #[test]
+    fn a_cut_is_brief_once_its_image_is_known_and_if_it_is_small() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = path_in(&folder, "a.fits");
+        write_pixel(&file);
+        let object = Object::open(&file, &stores(), false, Cancel::default()).expect("opened");
+        let (selector, pixel) = (Selector::Index(0), Region::of_shape(&[1, 1]));
+        assert!(!is_brief(&object, &selector, &pixel));
+        assert!(object.known_hdu(&selector).is_none());
+        object.template(&selector).expect("an image");
+        assert_eq!(object.known_hdu(&selector).map(|hdu| hdu.index), Some(0));
+        assert!(object.known_hdu(&Selector::Index(1)).is_none());
+        assert!(is_brief(&object, &selector, &pixel));
+        assert!(!is_brief(&object, &selector, &Region::of_shape(&[1 << 20, 1 << 20])));
+        assert!(!is_brief(&object, &selector, &Region::of_shape(&[1])));
+    }
 }

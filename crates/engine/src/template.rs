@@ -2,9 +2,10 @@
 
 use crate::error::EngineError;
 use crate::part::Part;
+use std::ops::Range;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Header, Image, shifted_companion};
-use swathe_layout::Layout;
+use swathe_layout::{ChunkGrid, DecodeError, Layout};
 
 /// FITS files consist of blocks of this many bytes.
 pub(crate) const BLOCK: usize = 2880;
@@ -25,6 +26,8 @@ pub struct Template {
     pub plane: [usize; 2],
     /// Length of the object, if it is known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
+    /// Whether the object is a folder: its bytes are no places in a file.
+    pub(crate) is_folder: bool,
     pub(crate) head: Head,
 }
 
@@ -198,6 +201,23 @@ impl Template {
             out.extend_from_slice(&companion.data);
         }
         out
+    }
+
+    /// The error for a tile or chunk whose bytes `start` to `stop` end after the object does, at `end`.
+    pub(crate) fn truncation(
+        &self,
+        piece: u64,
+        grid: &ChunkGrid,
+        range: Range<u64>,
+        end: u64,
+    ) -> EngineError {
+        let (url, part, piece) =
+            (self.url.clone(), self.part.clone(), self.part.piece(piece, grid));
+        if self.is_folder {
+            return EngineError::Tile { url, part, piece, source: DecodeError::Torn };
+        }
+        let what = format!("{piece} of {part}");
+        EngineError::Truncated { url, what, end, start: range.start, stop: range.end }
     }
 
     /// The error for a table entry of a chunk that cannot be right.

@@ -32,6 +32,9 @@ pub enum DecodeError {
     /// Of a chunk with filters.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// It lies in a file that was cut short.
+    #[error("expected all of its bytes, found a file that ends before")]
+    Torn,
     /// The chunk is one of another table.
     #[error("the chunk belongs to a table of another kind")]
     Coding,

@@ -21,15 +21,24 @@ impl ChunkGrid {
         axes.try_fold(1u64, |count, (&side, &chunk)| count.checked_mul(side.div_ceil(chunk)))
     }
 
+    /// The place of a chunk in the grid, counted in chunks, fastest axis first.
+    pub fn place(&self, number: u64) -> impl Iterator<Item = u64> {
+        let mut rest = number;
+        self.shape.iter().zip(&self.chunk_shape).map(move |(&side, &chunk)| {
+            let along = side.div_ceil(chunk);
+            let at = rest % along;
+            rest /= along;
+            at
+        })
+    }
+
     /// The elements of a chunk as it is stored.
     pub fn chunk(&self, number: u64) -> Region {
-        let mut rest = number;
         let mut start = Vec::with_capacity(self.shape.len());
         let mut stop = Vec::with_capacity(self.shape.len());
-        for (&side, &chunk) in self.shape.iter().zip(&self.chunk_shape) {
-            let along = side.div_ceil(chunk);
-            let first = (rest % along) * chunk;
-            rest /= along;
+        let axes = self.shape.iter().zip(&self.chunk_shape);
+        for (at, (&side, &chunk)) in self.place(number).zip(axes) {
+            let first = at * chunk;
             start.push(first as i64);
             let end = first + chunk;
             stop.push(if self.is_padded { end } else { side.min(end) } as i64);

@@ -169,6 +169,8 @@ pub struct Need {
     pub pieces: u64,
     /// Their name in messages.
     pub what: &'static str,
+    /// The number of the last chunk, from 0; of rows that of the last element.
+    pub last: u64,
     /// The last of them: first byte of it, or of its entry.
     pub start: u64,
     /// One past its last.
@@ -214,7 +216,7 @@ impl Layout {
                 ("tiles", range)
             }
         };
-        Need { pieces, what, start: range.start, stop: range.end }
+        Need { pieces, what, last, start: range.start, stop: range.end }
     }
 }
 
@@ -229,8 +231,9 @@ mod tests {
         let region = Region { start: vec![2, 3], stop: vec![5, 7] };
         let need = layout.need(&region);
         // Element 4 of row 6.
-        let start = 100 + 2 * (6 * 10 + 4);
-        assert_eq!(need, Need { pieces: 4, what: "rows", start, stop: start + 2 });
+        let last = 6 * 10 + 4;
+        let start = 100 + 2 * last;
+        assert_eq!(need, Need { pieces: 4, what: "rows", last, start, stop: start + 2 });
     }
 
     #[test]

@@ -15,7 +15,6 @@ const BUFFER_BYTES: u64 = 256 << 10;
 
 /// The measured costs of a store (its profile). Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Costs {
     /// Opening one connection.
     pub connect_s: f64,

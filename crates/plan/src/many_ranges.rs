@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// How a server answers a request for many ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct MultiRange {
     /// Most ranges of one request.
     pub ranges: u32,
@@ -48,7 +47,6 @@ fn first_outside(numbers: &[(&'static str, f64, f64, f64)]) -> Option<(&'static 
 
 /// How a server answers requests that share one connection of HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct MultiplexCosts {
     /// Most requests in flight on the connection.
     pub requests: u32,

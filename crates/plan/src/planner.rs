@@ -107,15 +107,16 @@ pub fn plan(
     let (base, gaps) = (Load::of(&spans), Gaps::of(&spans));
     let mut trials = Trials::new(ranges, &spans, costs, caps, at, connections);
     let lengths = gaps.worth_trying(base, costs, &trials.streams);
+    // First, since what is slower in any case is not tried any more.
+    if let Some(multi_range) = &costs.multi_range {
+        trials.try_vectors(&gaps, &lengths, multi_range);
+    }
     trials.try_gaps(&lengths, base);
     if spans.len() <= FEW_GAPS + 1 {
         trials.try_small_requests(gaps.largest(), span.end - span.start);
     }
     // If segments touch, the borders between them may divide the whole better than even pieces.
     let each = trials.add(Reach { gap_bytes: 0, cap_bytes: 1 }, Break::BetweenSegments);
-    if let Some(multi_range) = &costs.multi_range {
-        trials.try_vectors(&gaps, &lengths, multi_range);
-    }
     if let Some(multiplex) = &costs.multiplexed {
         trials.try_multiplex(&gaps, &lengths, multiplex);
     }

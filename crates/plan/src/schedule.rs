@@ -14,7 +14,7 @@ const ROUNDS_TOGETHER: u64 = 4;
 
 /// The times of this host for its part of the work, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Compute {
     /// Starting and ending a job.
     pub job_s: f64,
@@ -104,7 +104,6 @@ impl Default for Compute {
 
 /// Seconds of a thread to write results to one output.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct WriteCosts {
     /// Each result, however small.
     pub result_s: f64,
@@ -334,6 +333,20 @@ mod tests {
         let shuffle_s = Compute::default().tile_byte_s["shuffle"];
         close(compute.decode_byte_s("shuffle+deflate"), 1e-9 + shuffle_s);
         close(compute.decode_byte_s("a new filter"), compute.gzip_byte_s);
+    }
+
+    #[test]
+    fn costs_that_a_newer_version_stored_are_read() {
+        let compute: Compute = serde_json::from_str(
+            r#"{"cut_s": 2.0, "new": 1, "write": {"result_s": 1.0, "byte_s": 0.5, "new": 1}}"#,
+        )
+        .unwrap();
+        let write = WriteCosts { result_s: 1.0, byte_s: 0.5 };
+        assert_eq!(compute, Compute { cut_s: 2.0, write, ..Compute::default() });
+        let costs = r#"{"connect_s": 1, "open_s": 1, "request": [[1, 1], [2, 2]], "new": [],
+            "total_bytes_per_s": 1, "requests_per_s": 1, "streams": 1}"#;
+        assert_eq!(serde_json::from_str::<Costs>(costs).unwrap().streams, 1);
+        serde_json::from_str::<Costs>(r#"{"connect_s": 1}"#).unwrap_err();
     }
 
     fn task(wait_s: f64, compute_s: f64) -> Task {

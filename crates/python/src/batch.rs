@@ -2,7 +2,7 @@
 
 use crate::errors::to_python;
 use crate::gil::enter;
-use crate::object::{parse_mode, parse_objective, selector};
+use crate::object::{parse_mode, parse_objective, selector, set_traffic};
 use crate::stores::{Stores, inner};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -332,11 +332,7 @@ impl Batch {
             cost.set_item(name, summary.stages.seconds(stage))?;
         }
         cost.set_item("wall", summary.wall_s)?;
-        cost.set_item("bytes_moved", summary.traffic.bytes)?;
-        cost.set_item("requests", summary.traffic.requests)?;
-        let (peers, cache) = (summary.traffic.from_peers, summary.traffic.from_cache);
-        cost.set_item("from_peers", (peers.bytes, peers.requests))?;
-        cost.set_item("from_cache", (cache.bytes, cache.requests))?;
+        set_traffic(&cost, summary.traffic)?;
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }

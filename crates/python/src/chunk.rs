@@ -1,4 +1,4 @@
-//! Chunks of arrays: their filters.
+//! Chunks of arrays and of objects: their filters and checksums.
 
 use crate::errors::{raise, wrong};
 use pyo3::prelude::*;
@@ -19,4 +19,11 @@ pub(crate) fn decode_chunk<'py>(
     py.detach(|| filters.decode(data, skips, decoded_bytes, &mut Scratch::default(), &mut out))
         .map_err(|error| raise(py, "FormatError", error.to_string()))?;
     Ok(PyBytes::new(py, &out))
+}
+
+/// The CRC-32C of bytes that follow on others. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (data, start=0))]
+pub(crate) fn crc32c(py: Python<'_>, data: &[u8], start: u32) -> u32 {
+    py.detach(|| ::crc32c::crc32c_append(start, data))
 }

@@ -50,8 +50,13 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
     }
 }
 
-/// The exception to raise for an error.
+/// The exception to raise for an error: that of the signal, if one interrupted the work.
 pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
+    if let EngineError::Interrupted = error
+        && let Err(signal) = py.check_signals()
+    {
+        return signal;
+    }
     raise(py, class_name(error), error.to_string())
 }
 

@@ -1,7 +1,8 @@
-//! The one way from Python into long work: without the GIL, with Ctrl-C, with errors mapped.
+//! The way from Python into work: without the GIL, with errors mapped; into long work with Ctrl-C.
 
 use crate::errors::to_python;
 use crate::trace::scope_of;
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::io;
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
-use swathe_engine::{Cancel, EngineError};
+use swathe_engine::{Cancel, EngineError, Turn};
 
 /// How long Ctrl-C may go unnoticed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
@@ -21,6 +22,9 @@ static AWAKE: LazyLock<Duration> = LazyLock::new(|| {
     if cores > 1 { Duration::from_micros(100) } else { Duration::ZERO }
 });
 
+/// Of the threads that come back from `stay`.
+static TURN: Turn = Turn::new();
+
 /// Run `work` on another thread while this one waits for it or for a signal. On a signal
 /// `cancel` is set and the signal's exception raised; the thread then ends by itself. Signals reach
 /// only the main thread of Python: any other runs `work` itself. Its events have the ids of the
@@ -30,14 +34,10 @@ pub(crate) fn enter<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> PyResult<T> {
-    let scope = scope_of(py)?;
     if !is_main(py)? {
-        scope.adopt();
-        return match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
-            Ok(result) => result.map_err(|error| to_python(py, &error)),
-            Err(_) => Err(panic_error(py)),
-        };
+        return stay(py, work);
     }
+    let scope = scope_of(py)?;
     let (sender, mut receiver) = channel();
     let helper = match Helper::take() {
         Ok(helper) => helper,
@@ -75,6 +75,25 @@ pub(crate) fn enter<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Disconnected) => return Err(panic_error(py)),
         }
+    }
+}
+
+/// Run brief `work` on this thread; signals wait for its end. On a busy machine another thread would
+/// begin and end it milliseconds later.
+pub(crate) fn stay<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, EngineError> + Send,
+) -> PyResult<T> {
+    scope_of(py)?.adopt();
+    let result = py.detach(|| {
+        TURN.leave();
+        let result = catch_unwind(AssertUnwindSafe(work));
+        TURN.take(*AWAKE);
+        result
+    });
+    match result {
+        Ok(result) => result.map_err(|error| to_python(py, &error)),
+        Err(_) => Err(panic_error(py)),
     }
 }
 

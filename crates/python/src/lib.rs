@@ -14,10 +14,15 @@ mod errors;
 mod gil;
 mod listing;
 mod object;
+mod python_errors;
+mod python_source;
+mod python_store;
+mod python_writes;
 mod reduction;
 mod source;
 mod stores;
 mod trace;
+mod window;
 
 use pyo3::prelude::*;
 
@@ -32,7 +37,7 @@ mod _swathe {
     #[pymodule_export]
     use crate::block_server::serve_disks;
     #[pymodule_export]
-    use crate::chunk::decode_chunk;
+    use crate::chunk::{crc32c, decode_chunk};
     #[pymodule_export]
     use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]
@@ -61,10 +66,14 @@ mod _swathe {
         trace_scope, trace_start, trace_stop, ulm_line,
     };
 
+    #[pymodule_export]
+    use crate::window::WindowReader;
+
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        swathe_store::connect_others_by(crate::python_store::connect);
         module.add("LONGEST_PATH_BYTES", swathe_store_api::LONGEST_PATH_BYTES)?;
         module.add("HIDDEN", swathe_store_api::HIDDEN_PREFIX)?;
         module.add("TRUSTED_S", swathe_store_api::TRUST.as_secs_f64())?;

@@ -39,7 +39,8 @@ impl Listing {
     }
 
     /// The warnings since the last call.
-    fn take_notes(&self) -> Vec<String> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
+    fn take_notes(&self, py: Python<'_>) -> Vec<String> {
+        // Who has the lock may wait for the GIL.
+        py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_notes())
     }
 }

@@ -2,19 +2,21 @@
 
 use crate::buffers::fill_view;
 use crate::errors::{raise, to_python};
-use crate::gil::enter;
+use crate::gil::{enter, stay};
 use crate::stores::{Stores, inner};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::ffi::c_int;
+use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::Region;
 use swathe_engine::{Cancel, EngineError, Mode, Part, Selector};
 use swathe_fits::{Hdu, HduKind, Image};
 use swathe_layout::Storage;
 use swathe_plan::Objective;
+use swathe_store_api::Traffic;
 
 /// A path or URL as users may see it.
 #[pyfunction]
@@ -72,6 +74,13 @@ impl Object {
         self.inner.version()
     }
 
+    /// Bytes and requests since it was opened, as those of a batch.
+    fn traffic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let cost = PyDict::new(py);
+        set_traffic(&cost, py.detach(|| self.inner.traffic()))?;
+        Ok(cost)
+    }
+
     fn notes(&self) -> Vec<String> {
         self.inner.take_notes()
     }
@@ -89,6 +98,9 @@ impl Object {
     #[pyo3(signature = (hdu=None))]
     fn find(&self, py: Python<'_>, hdu: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let selector = selector(hdu)?;
+        if let Some(hdu) = self.inner.known_hdu(&selector) {
+            return Ok(hdu.index);
+        }
         let object = self.inner.clone();
         Ok(enter(py, &Cancel::default(), move || object.find(&selector))?.index)
     }
@@ -97,7 +109,10 @@ impl Object {
     fn shape(&self, py: Python<'_>, hdu: usize) -> PyResult<Vec<u64>> {
         let object = self.inner.clone();
         let selector = Selector::Index(hdu);
-        let template = enter(py, &Cancel::default(), move || object.template(&selector))?;
+        let template = match object.known_template(&selector) {
+            Some(template) => template,
+            None => enter(py, &Cancel::default(), move || object.template(&selector))?,
+        };
         Ok(template.layout.shape.iter().rev().copied().collect())
     }
 
@@ -141,14 +156,8 @@ impl Object {
         let region = Region::new(start, stop).map_err(|source| {
             to_python(py, &EngineError::Region { url, part: Part::hdu(hdu), source })
         })?;
-        let object = self.inner.clone();
-        let cancel = Cancel::default();
-        let token = cancel.clone();
-        let inner = enter(py, &cancel, move || {
-            let selector = Selector::Index(hdu);
-            swathe_engine::cut(&object, &selector, &region, mode, fill, objective, &token)
-        })?;
-        Ok(Cutout { inner: Arc::new(inner) })
+        let cutout = self.cut_region(py, Selector::Index(hdu), region, mode, fill, objective)?;
+        Ok(Cutout { inner: Arc::new(cutout) })
     }
 
     #[getter]
@@ -173,6 +182,19 @@ impl Object {
         let token = cancel.clone();
         let bytes = enter(py, &cancel, move || object.read_at(at, length, &token))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Bytes of ranges of the decompressed object, `(start, stop)`, which ascend without overlap.
+    fn read_ranges<'py>(
+        &self,
+        py: Python<'py>,
+        ranges: Vec<(u64, u64)>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(at, end)| at..end).collect();
+        let parts = enter(py, &cancel, move || object.read_ranges(&ranges, &token))?;
+        Ok(parts.iter().map(|part| PyBytes::new(py, part)).collect())
     }
 
     /// How many of its first bytes are in memory since it was opened.
@@ -222,14 +244,41 @@ impl Object {
             let part = Part::array(0, &path);
             to_python(py, &EngineError::Region { url: self.inner.url().into(), part, source })
         })?;
+        let cutout = self.cut_region(py, Selector::Array(path), region, mode, None, objective)?;
+        Ok(Pixels::new(cutout))
+    }
+}
+
+impl Object {
+    pub(crate) fn inner(&self) -> Arc<swathe_engine::Object> {
+        self.inner.clone()
+    }
+
+    fn cut_region(
+        &self,
+        py: Python<'_>,
+        selector: Selector,
+        region: Region,
+        mode: Mode,
+        fill: Option<f64>,
+        objective: Objective,
+    ) -> PyResult<swathe_engine::Cutout> {
         let (object, cancel) = (self.inner.clone(), Cancel::default());
         let token = cancel.clone();
-        let inner = enter(py, &cancel, move || {
-            let selector = Selector::Array(path);
-            swathe_engine::cut(&object, &selector, &region, mode, None, objective, &token)
-        })?;
-        Ok(Pixels { inner: Arc::new(inner) })
+        let is_brief = swathe_engine::is_brief(&object, &selector, &region);
+        let work =
+            move || swathe_engine::cut(&object, &selector, &region, mode, fill, objective, &token);
+        if is_brief { stay(py, work) } else { enter(py, &cancel, work) }
     }
+}
+
+/// Set the items of traffic.
+pub(crate) fn set_traffic(cost: &Bound<'_, PyDict>, traffic: Traffic) -> PyResult<()> {
+    cost.set_item("bytes_moved", traffic.bytes)?;
+    cost.set_item("requests", traffic.requests)?;
+    let (peers, cache) = (traffic.from_peers, traffic.from_cache);
+    cost.set_item("from_peers", (peers.bytes, peers.requests))?;
+    cost.set_item("from_cache", (cache.bytes, cache.requests))
 }
 
 /// Which HDU a Python argument means.
@@ -407,6 +456,12 @@ impl Cutout {
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Pixels {
     inner: Arc<swathe_engine::Cutout>,
+}
+
+impl Pixels {
+    pub(crate) fn new(cutout: swathe_engine::Cutout) -> Pixels {
+        Pixels { inner: Arc::new(cutout) }
+    }
 }
 
 #[pymethods]

@@ -30,6 +30,12 @@ impl Source {
         self.inner.version().to_string()
     }
 
+    /// Whether others read it, too.
+    #[getter]
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
     #[getter]
     fn opened_bytes(&self) -> usize {
         self.inner.first().len()

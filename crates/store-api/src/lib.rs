@@ -31,7 +31,7 @@ pub use listing::{
     is_hidden, is_hidden_name,
 };
 pub use memory::MemoryStore;
-pub use multipart::{Multipart, MultipartError, parse_content_range};
+pub use multipart::{JOINED_HEADER, Multipart, MultipartError, parse_content_range};
 pub use part_name::{is_part_name, own_part_name, part_name};
 pub use part_sums::{CRC32_HEADER, PartAlgorithm, PartSums};
 pub use server_copy::{CopyRefusal, ServerCopy};

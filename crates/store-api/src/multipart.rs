@@ -4,8 +4,15 @@
 //! A part ends by its length, which its `Content-Range` says; the boundary is never looked for in
 //! data. Each part must be one that was requested, or several that the server merged, and none
 //! comes twice. What does not fit is an error.
+//!
+//! A block server that is asked for it sends the ranges one after the other, without anything between
+//! them ([`JOINED_HEADER`]): between rows of 200 bytes there are 100 otherwise.
 
 use std::ops::Range;
+
+/// Header of a request for many ranges: `yes` if they may come in their order, with nothing between
+/// them. An answer that is so has it with the size of the object.
+pub const JOINED_HEADER: &str = "swathe-joined";
 
 /// Longest line between parts: a header, or the boundary.
 const LINE_BYTES: usize = 1024;
@@ -51,7 +58,10 @@ pub struct Multipart {
     /// Whether each of these is in a part that began.
     has_begun: Vec<bool>,
     size: u64,
+    /// Empty if there is one part.
     delimiter: Vec<u8>,
+    /// Whether the ranges come with nothing between them.
+    is_joined: bool,
     state: State,
     line: Vec<u8>,
     parts: u32,
@@ -107,8 +117,40 @@ impl Multipart {
         Ok(single)
     }
 
+    /// The answer of a server that sends the ranges one after the other, of an object of the size that
+    /// `header` says.
+    ///
+    /// # Errors
+    /// If that is another.
+    pub fn sequence(
+        header: &str,
+        ranges: Vec<Range<u64>>,
+        size: u64,
+    ) -> Result<Multipart, MultipartError> {
+        if header.parse() != Ok(size) {
+            let expected = format!("an object of {size} bytes");
+            return Err(wrong("ranges that are joined", expected, header.as_bytes()));
+        }
+        let mut sequence = Multipart::start(ranges, size, Vec::new());
+        sequence.is_joined = true;
+        sequence.begin_next()?;
+        Ok(sequence)
+    }
+
+    /// Begin the next range of an answer that is joined.
+    fn begin_next(&mut self) -> Result<(), MultipartError> {
+        match self.ranges.get(self.parts as usize).cloned() {
+            Some(range) => self.begin(range),
+            None => {
+                self.state = State::End { bytes: EPILOGUE_BYTES };
+                Ok(())
+            }
+        }
+    }
+
     fn start(ranges: Vec<Range<u64>>, size: u64, delimiter: Vec<u8>) -> Multipart {
         Multipart {
+            is_joined: false,
             has_begun: vec![false; ranges.len()],
             ranges,
             size,
@@ -138,13 +180,14 @@ impl Multipart {
                     let (data, rest) = bytes.split_at(length as usize);
                     let start = range.start;
                     range.start += length;
-                    if range.is_empty() {
-                        self.state = match self.delimiter.is_empty() {
-                            true => State::End { bytes: EPILOGUE_BYTES },
-                            false => State::Delimiter { empty_lines: 0 },
-                        };
-                    }
+                    let is_over = range.is_empty();
                     self.hand_on(start, data, sink);
+                    match (is_over, self.delimiter.is_empty()) {
+                        (false, _) => {}
+                        (true, _) if self.is_joined => self.begin_next()?,
+                        (true, true) => self.state = State::End { bytes: EPILOGUE_BYTES },
+                        (true, false) => self.state = State::Delimiter { empty_lines: 0 },
+                    }
                     bytes = rest;
                 }
                 State::End { bytes: after } => {

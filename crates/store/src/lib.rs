@@ -24,9 +24,10 @@ mod write;
 pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult, CopyRoute};
 pub use local_store::free_and_total;
 pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject};
-pub use open::{connect, open, redact_url, stores};
+pub use open::{connect, connect_others_by, no_such_scheme, open, redact_url, stores};
 #[doc(hidden)]
 pub use open::{connect_with_stall, open_with_stall};
+pub use redact::{percent_decode, percent_encode};
 pub use server_copies::copy_within_server;
 pub use store_folders::{Refusal, StoreFolders, sync_folder};
 pub use timing::{Timing, received_bytes, take_timings};

@@ -3,9 +3,12 @@
 use crate::local_store::LocalStore;
 use crate::redact;
 use crate::remote::{BucketStore, Cloud, HttpStore, StallLimits};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use swathe_store_api::{ObjectName, Source, Store, StoreError, StoreSettings, Stores};
+use swathe_store_api::{Connect, ObjectName, Source, Store, StoreError, StoreSettings, Stores};
+
+/// What creates the stores of schemes that are not built in.
+static OTHERS: OnceLock<Connect> = OnceLock::new();
 
 /// The stores that are described, and those of all other objects.
 pub fn stores(settings: Vec<StoreSettings>) -> Stores {
@@ -25,12 +28,26 @@ pub fn connect_with_stall(store: StoreSettings, stall: Duration) -> Arc<dyn Stor
     connect_with_limits(store, StallLimits { first: stall, most: stall })
 }
 
+/// Have `connect` create the stores of schemes that are not built in, in all of this process. The
+/// first call decides.
+pub fn connect_others_by(connect: Connect) {
+    OTHERS.get_or_init(|| connect);
+}
+
 fn connect_with_limits(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store> {
     match (store.scheme(), Cloud::of(store.scheme())) {
         ("" | "file", _) => Arc::new(LocalStore::new(store)),
         (_, Some(cloud)) => Arc::new(BucketStore::new(store, cloud, stall)),
-        (_, None) => Arc::new(HttpStore::new(store, stall)),
+        (scheme, None) => match OTHERS.get() {
+            Some(connect) if !HttpStore::SCHEMES.contains(&scheme) => connect(store),
+            _ => Arc::new(HttpStore::new(store, stall)),
+        },
     }
+}
+
+/// The error for an object of a scheme that no kind of store has.
+pub fn no_such_scheme(url: &str) -> StoreError {
+    HttpStore::no_such_scheme(url)
 }
 
 /// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `gs://bucket/key`,

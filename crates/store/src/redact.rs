@@ -85,7 +85,7 @@ pub(super) fn secret_mark(url: &Url) -> String {
 }
 
 /// Percent-encode all but ASCII letters, digits and the bytes `plain_bytes`.
-pub(crate) fn percent_encode(text: &str, plain_bytes: &[u8]) -> String {
+pub fn percent_encode(text: &str, plain_bytes: &[u8]) -> String {
     let mut output = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || plain_bytes.contains(&byte) {
@@ -98,7 +98,7 @@ pub(crate) fn percent_encode(text: &str, plain_bytes: &[u8]) -> String {
 }
 
 /// Undo percent-encoding.
-pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
+pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

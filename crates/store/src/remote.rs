@@ -17,6 +17,7 @@ mod http_listing;
 mod http_store;
 mod index_page;
 mod limiter;
+mod line_turns;
 mod link_meter;
 mod multiplexed_read;
 mod object_reader;

@@ -37,6 +37,11 @@ const LARGEST_BYTES: u64 = 1 << 50;
 /// Largest checksums of all parts: a writer has them in memory.
 const LARGEST_RECORD_BYTES: u64 = 1 << 30;
 
+/// A number of parts, in words.
+pub(crate) fn parts_of(count: usize) -> String {
+    format!("{count} part{}", if count == 1 { "" } else { "s" })
+}
+
 /// How an object is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Layout {
@@ -146,7 +151,7 @@ impl Layout {
             return refuse("parity", expected, self.parity.into());
         }
         if self.first_part >= self.parts() {
-            let expected = format!("one of {} parts", self.parts());
+            let expected = format!("one of {}", parts_of(self.parts() as usize));
             return refuse("first_part", expected, self.first_part.into());
         }
         let sum = self.sum_bytes;

@@ -7,11 +7,13 @@
 #![warn(missing_docs)]
 
 mod combined_costs;
+mod foreign_records;
 mod hedge;
 mod layout;
 mod leftovers;
 mod listing;
 mod liveness;
+mod marks;
 mod minority;
 mod names;
 mod object;
@@ -39,6 +41,7 @@ mod striped_sink;
 mod striped_source;
 mod striped_store;
 mod sums;
+mod threads;
 mod upkeep;
 mod window;
 mod write_events;

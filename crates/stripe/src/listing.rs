@@ -3,11 +3,13 @@
 //! The names of parts have the sizes of their objects. So records are read only of objects that
 //! servers disagree about.
 
+use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::names::{FileKind, kind_of};
-use crate::question::{Grace, Standing, ask_enough, present};
+use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::{Generation, is_odd};
-use crate::records::{Records, majority, too_few_servers};
+use crate::records::{Records, too_few_servers};
 use crate::server::{Server, ServerItem};
+use crate::server_places::{is_new, without_folders};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -52,17 +54,23 @@ pub(crate) struct ListedObjects {
 
 impl ListedObjects {
     /// List servers at and below a path.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if all servers are folders of this machine that do not exist;
+    /// [`StoreError::Network`] if too few servers listed what they have.
     pub(crate) fn list(
         servers: &[Arc<Server>],
         path: &str,
         url: &str,
     ) -> Result<ListedObjects, StoreError> {
+        compare_marks(servers, WORK_MEMORY);
         let files = Arc::new(Mutex::new(ListedObjects::default()));
         let (all, folder, name) = (files.clone(), path.to_string(), url.to_string());
         let work = move |_, server: &Server| {
             server.list_patiently(&folder, &mut |item| {
                 all.lock().unwrap_or_else(PoisonError::into_inner).add(item, &name)
-            })
+            })?;
+            server.check_presence()
         };
         let count = servers.len();
         let standing = |results: &[Option<Result<(), StoreError>>]| {
@@ -79,6 +87,12 @@ impl ListedObjects {
             absences.extend(server.failure(result.as_ref()));
         }
         if absences.len() >= majority(count) {
+            if let Some(why) = without_folders(servers) {
+                return Err(StoreError::NotFound { url: url.to_string(), why });
+            }
+            if is_new(servers) {
+                return Ok(ListedObjects::default());
+            }
             return Err(too_few_servers(url, "listings of", majority(count), count, &absences));
         }
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +161,10 @@ impl StripedListing {
             "" => String::new(),
             folder => format!("{folder}/"),
         };
-        let mut files = ListedObjects::list(&self.servers, &folder, &self.url)?;
+        let mut files = match ListedObjects::list(&self.servers, &folder, &self.url) {
+            Err(StoreError::NotFound { .. }) if self.options.may_lack => ListedObjects::default(),
+            result => result?,
+        };
         let note = |absence| format!("{}: listed without {absence}", self.url);
         self.notes = std::mem::take(&mut files.absences).into_iter().map(note).collect();
         let mut items = Vec::new();

@@ -7,11 +7,13 @@
 #[cfg(test)]
 mod tests;
 
+use crate::foreign_records::{is_unlike, names_of};
+use crate::layout::parts_of;
 use crate::names::record_path;
 use crate::object::Object;
-use crate::question::{Grace, Standing, ask_enough, present};
+use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::Generation;
-use crate::records::{Records, majority, too_few_servers};
+use crate::records::{Records, too_few_servers};
 use crate::server::Server;
 use crate::server_record::{Answer, Record, header_bytes, read_record, sound_bytes};
 use bytes::Bytes;
@@ -30,12 +32,13 @@ const SHORT: Grace = Grace {
 
 /// Give the newest record of an object to the servers that lack it, until a majority has it, where a
 /// minority has it now. It is read as it is where nobody heard contradicts it, or servers refuse to be
-/// written to. `records`: what the servers say; `object`: the one that these are of, unless it was
+/// written to; and it is written to none, if it is not of the servers of this store. `records`: what the servers say; `object`: the one that these are of, unless it was
 /// removed.
 ///
 /// # Errors
 /// [`StoreError::Network`] if servers have an older version, and too little of the newest is left to
-/// be read, or no majority gets its record; [`StoreError::Interrupted`].
+/// be read, or no majority gets its record; [`StoreError::Differs`] if they have one, and the newest is
+/// not of the servers of this store; [`StoreError::Interrupted`].
 pub(crate) fn roll_forward(
     servers: &[Arc<Server>],
     records: &Records,
@@ -61,6 +64,13 @@ pub(crate) fn roll_forward(
         return Ok(());
     }
     let is_contradicted = records.records().any(|record| record.header != *header);
+    if is_unlike(servers, header) {
+        // It is not for a reader to write it to servers that may be of another stripe.
+        let found = format!("version {} of servers {}", header.generation, names_of(header));
+        let expected = "its newest version to be of the servers of this store".into();
+        let error = StoreError::Differs { url: url.to_string(), expected, found };
+        return if is_contradicted { Err(error) } else { Ok(()) };
+    }
     let put = || {
         object.map_or(Ok(()), check_parts)?;
         put_forward(&targets, servers.len(), &header.generation, &header.path, &same)
@@ -142,8 +152,8 @@ fn check_parts(object: &Object) -> Result<(), StoreError> {
 /// That too few parts are there of a version that may not count yet.
 pub(crate) fn too_few_parts(enough: usize, found: usize) -> String {
     format!(
-        "expected {enough} parts of its newest version, whose record a minority of the servers \
-         has, found {found}"
+        "expected {} of its newest version, whose record a minority of the servers has, found {found}",
+        parts_of(enough)
     )
 }
 
@@ -184,6 +194,8 @@ pub(crate) fn take_back(
     let answers = ask_enough(&present(servers, 1), count, SHORT, standing, work);
     let each = servers.iter().zip(answers).zip(results);
     each.filter_map(|((server, answer), result)| match (&answer, result) {
+        // It had no folder for the record either.
+        (Some(Err(StoreError::NotFound { .. })), Some(Err(StoreError::NotFound { .. }))) => None,
         (Some(Ok(false)), None | Some(Err(StoreError::Network { .. }))) => {
             server.failure(result.as_ref())
         }

@@ -1,7 +1,7 @@
 //! A striped object that is open.
 
 use crate::hedge::Hedges;
-use crate::layout::Layout;
+use crate::layout::{Layout, parts_of};
 use crate::names::part_path;
 use crate::parity::Parity;
 use crate::part::Part;
@@ -95,15 +95,17 @@ impl Object {
         }
         let losses: Vec<String> = self.parts.iter().filter_map(Part::loss).collect();
         let (url, layout) = (self.url.clone(), self.layout());
-        let (minimum, all) = (layout.data, layout.parts());
+        let (minimum, all) = (layout.data, layout.parts() as usize);
         if losses.is_empty() {
-            let expected = format!("bytes as they were written in {minimum} of {all} parts");
+            let expected = format!("bytes as they were written in {minimum} of {}", parts_of(all));
             return StoreError::Differs { url, expected, found: damages.join("; ") };
         }
-        let there = all as usize - losses.len();
+        let there = all - losses.len();
         let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
         let why = format!(
-            "expected bytes of any {minimum} of its {all} parts, found {there} parts; lost: {}",
+            "expected bytes of any {minimum} of its {}, found {}; lost: {}",
+            parts_of(all),
+            parts_of(there),
             all_losses.join("; ")
         );
         StoreError::Network { url, why }

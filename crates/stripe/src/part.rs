@@ -82,7 +82,15 @@ impl Part {
     }
 
     fn is_silent(&self) -> bool {
-        self.places().iter().all(|server| server.is_silent())
+        self.are_places(Server::is_silent)
+    }
+
+    /// Whether that is so of all servers that it may be on.
+    fn are_places(&self, is_so: impl Fn(&Arc<Server>) -> bool) -> bool {
+        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(server) => is_so(server),
+            None => self.servers.iter().all(is_so),
+        }
     }
 
     /// Why it is lost.
@@ -118,7 +126,7 @@ impl Part {
 
     /// Whether it is on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.places().iter().all(|server| server.store().is_local())
+        self.are_places(|server| server.store().is_local())
     }
 
     /// Seconds to read some of its bytes, roughly, by what is known of its server now.
@@ -133,7 +141,7 @@ impl Part {
 
     /// Whether the last connection to its server failed; requests may be waiting to retry.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.places().iter().all(|server| server.store().is_unreachable())
+        self.are_places(|server| server.store().is_unreachable())
     }
 
     /// Remember that its server failed a moment ago.

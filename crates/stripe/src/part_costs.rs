@@ -8,6 +8,9 @@ use swathe_store_api::{PROVEN_BYTES, Source, Store};
 /// What one part may hold in memory on the way.
 const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 
+/// Damaged bytes of a part around which gaps are left out; with more, no gap is read.
+pub(crate) const MOST_DAMAGES: usize = 8;
+
 /// A range of a shard that a part is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
@@ -16,6 +19,13 @@ pub(crate) struct Ask {
     pub(crate) in_shard: Range<u64>,
     /// Where they are in the part.
     pub(crate) in_part: Range<u64>,
+}
+
+/// A plan that asks for what two plans ask for, in the way of the first.
+fn one_after_another(mut first: Plan, next: Plan) -> Plan {
+    first.ranges.extend(next.ranges);
+    first.read_s += next.read_s;
+    first
 }
 
 /// What a part costs: as its server was measured, and as the requests of this process show.
@@ -49,14 +59,31 @@ impl PartCosts {
         self
     }
 
-    /// The plan for ranges of the part; `is_proven`: with answers that the server proves.
-    pub(crate) fn plan(&self, asks: &[Ask], is_proven: bool) -> Plan {
+    /// The same costs where `readers` read from the server at the same time.
+    pub(crate) fn share(self, readers: u32) -> PartCosts {
+        PartCosts { current: self.current.share(readers), ..self }
+    }
+
+    /// The plan for ranges of the part; `is_proven`: with answers that the server proves. Gaps with
+    /// bytes that are damaged are not read.
+    pub(crate) fn plan(&self, asks: &[Ask], damaged_bytes: &[u64], is_proven: bool) -> Plan {
         let ranges: Vec<Range<u64>> = asks.iter().map(|ask| ask.in_part.clone()).collect();
+        let is_apart = damaged_bytes.len() >= MOST_DAMAGES;
+        let groups = ranges.chunk_by(|one, next| {
+            one.end >= next.start
+                || !is_apart
+                    && !damaged_bytes.iter().any(|&byte| one.end <= byte && byte < next.start)
+        });
+        let plans = groups.map(|group| self.plan_group(group, is_proven));
+        plans.reduce(one_after_another).unwrap_or_default()
+    }
+
+    fn plan_group(&self, ranges: &[Range<u64>], is_proven: bool) -> Plan {
         let caps = match is_proven {
             true => Caps { request_bytes: PROVEN_BYTES, ..CAPS },
             false => CAPS,
         };
-        plan(&ranges, &self.current, caps, Break::Anywhere, self.connections)
+        plan(ranges, &self.current, caps, Break::Anywhere, self.connections)
     }
 
     /// Seconds to read ranges of the part, roughly: the quickest of some simple plans.
@@ -88,5 +115,33 @@ impl PartCosts {
             .chain(vector)
             .map(|load| soonest(load, costs, self.connections))
             .fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swathe_plan::{Curve, MultiRange};
+
+    #[test]
+    fn rows_are_predicted_to_take_longer_where_others_read_from_the_server() {
+        let mut current = Costs { streams: 16, total_bytes_per_s: 14e6, ..Costs::remote() };
+        current.request = Curve::affine(0.0024, 14e6);
+        let multi_range = MultiRange {
+            ranges: 400,
+            header_bytes: 7205,
+            range_s: 1e-5,
+            part_bytes: 104,
+            gap_bytes: 0,
+        };
+        current.multi_range = Some(multi_range);
+        let asks = (0..100).map(|row| {
+            let range = 4096 * row..4096 * row + 200;
+            Ask { id: (0, 0), in_shard: range.clone(), in_part: range }
+        });
+        let asks: Vec<Ask> = asks.collect();
+        let costs = PartCosts { current, connections: Connections::ALL };
+        let alone_s = costs.plan(&asks, &[], true).read_s;
+        assert!(costs.share(8).plan(&asks, &[], true).read_s > 2.0 * alone_s);
     }
 }

@@ -1,8 +1,10 @@
 //! Ranges of one part on their way.
 
+use crate::hedge::Hedges;
 use crate::object::Object;
 use crate::part_costs::{Ask, PartCosts};
 use crate::read_events::{StageEvents, in_part};
+use crate::threads::spawn;
 use bytes::Bytes;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,8 +42,8 @@ pub(crate) enum Message {
         /// Latency of the server.
         latency_s: f64,
     },
-    /// The end, perhaps with an error.
-    End(Option<StoreError>),
+    /// The end and its time, perhaps with an error.
+    End(Instant, Option<StoreError>),
 }
 
 /// The bytes of the first ranges.
@@ -73,6 +75,10 @@ pub(crate) struct PartAsks {
     pub(crate) part: u32,
     pub(crate) asks: Vec<Ask>,
     pub(crate) most_streams: u32,
+    /// Bytes of the part that are damaged: nothing is read through to what is behind them.
+    pub(crate) damaged_bytes: Vec<u64>,
+    /// Whether the ranges are short, as rows of a cut.
+    pub(crate) are_short: bool,
     /// The part, where its server proves what it sends; else it is compared with checksums.
     pub(crate) proof: Option<Arc<dyn Source>>,
 }
@@ -114,30 +120,39 @@ impl PartFetch {
         let scope = Scope::current();
         let again = report.clone();
         let url = object.url.clone();
-        let thread = std::thread::Builder::new().name("swathe-part".into()).spawn(move || {
+        let thread = spawn(move || {
             scope.enter();
             interrupt.enter();
             let read = || run(&object, &what, &pieces, &report);
             if catch_unwind(AssertUnwindSafe(read)).is_err() {
                 let source = std::io::Error::other("the thread that read it panicked");
-                report(Message::End(Some(StoreError::Io { url: object.url.clone(), source })));
+                let error = StoreError::Io { url: object.url.clone(), source };
+                report(Message::End(Instant::now(), Some(error)));
             }
         });
         if let Err(source) = thread {
-            again(Message::End(Some(StoreError::Io { url, source })));
+            again(Message::End(Instant::now(), Some(StoreError::Io { url, source })));
         }
         fetch
     }
 
-    /// Take a message.
-    pub(crate) fn take(&mut self, message: Message) -> Option<Result<(), StoreError>> {
+    /// Take a message; of a part that was read, `hedges` learn its time, if they are given.
+    pub(crate) fn take(
+        &mut self,
+        message: Message,
+        hedges: Option<&Hedges>,
+    ) -> Option<Result<(), StoreError>> {
         match message {
             Message::Planned { windows, predicted_s, latency_s } => {
                 (self.windows, self.latency_s) = (windows, latency_s);
                 self.predicted_s = self.began.elapsed().as_secs_f64() + predicted_s;
             }
-            Message::End(error) => {
+            Message::End(at, error) => {
                 self.is_running = false;
+                if let (None, Some(hedges)) = (&error, hedges) {
+                    let time = at.saturating_duration_since(self.began);
+                    hedges.add_time(time.as_secs_f64() / self.late_after(1.0).as_secs_f64());
+                }
                 return Some(error.map_or(Ok(()), Err));
             }
         }
@@ -150,6 +165,11 @@ impl PartFetch {
         let block = start..start.saturating_add(DAMAGE_BYTES);
         let mut asks = self.what.asks.iter();
         asks.find(|ask| ask.in_part.start < block.end && block.start < ask.in_part.end)
+    }
+
+    /// Whether a byte of the part is read, be it between what was asked for.
+    pub(crate) fn reads(&self, byte: u64) -> bool {
+        self.windows.iter().any(|window| window.contains(&byte))
     }
 
     /// The bytes of a range of the part, if they came.
@@ -176,10 +196,15 @@ impl PartFetch {
         (at == range.end).then(|| bytes.into())
     }
 
-    /// When it is late.
-    pub(crate) fn late_at(&self) -> Instant {
+    /// When it is late; `patience`: that of [`Hedges::patience`].
+    pub(crate) fn late_at(&self, patience: f64) -> Instant {
+        self.began + self.late_after(patience)
+    }
+
+    fn late_after(&self, patience: f64) -> Duration {
         let seconds = LATE.0 * self.predicted_s + LATE.1 * self.latency_s;
-        self.began + LATE_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
+        let seconds = patience * seconds.max(LATE_LEAST.as_secs_f64());
+        Duration::from_secs_f64(seconds.min(LONGEST_S))
     }
 
     /// When it counts as failed.
@@ -223,7 +248,7 @@ fn run(object: &Object, what: &PartAsks, pieces: &Pieces, report: &dyn Fn(Messag
     });
     let result = in_part(part, || read(object, what, pieces, report));
     stage.end(result.as_ref().copied());
-    report(Message::End(result.err()));
+    report(Message::End(Instant::now(), result.err()));
 }
 
 /// Read the bytes of a part into `pieces`; how many came.
@@ -237,8 +262,21 @@ fn read(
         Some(source) => source.clone(),
         None => object.parts[what.part as usize].open()?,
     };
+    let places = object.parts[what.part as usize].places();
+    // Which of several servers has the part is not known here.
+    let reader = match &places[..] {
+        [server] => Some(server.enter_reader()),
+        _ => None,
+    };
     let costs = PartCosts::of_source(&*source).on_streams(what.most_streams);
-    let (plan, latency_s) = (costs.plan(&what.asks, what.proof.is_some()), costs.latency_s());
+    // To split some rows is of no use where others wait for the same line. A long read is divided by
+    // its windows, and needs all streams for each.
+    let costs = match &reader {
+        Some(reader) if what.are_short => costs.share(reader.number),
+        _ => costs,
+    };
+    let (is_proven, latency_s) = (what.proof.is_some(), costs.latency_s());
+    let plan = costs.plan(&what.asks, &what.damaged_bytes, is_proven);
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {

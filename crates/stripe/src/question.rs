@@ -1,6 +1,7 @@
 //! Servers that are asked at the same time, and how long the late ones are waited for.
 
 use crate::server::Server;
+use crate::threads::spawn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -105,11 +106,12 @@ impl<T: Send + 'static> Question<T> {
                 continue;
             }
             let (scope, interrupt) = (Scope::current(), Interrupt::current());
-            std::thread::spawn(move || {
+            let work = move || {
                 scope.enter();
                 interrupt.enter();
                 ask();
-            });
+            };
+            spawn(work).expect("a thread to ask a server");
         }
         outer.enter();
     }
@@ -209,6 +211,11 @@ pub(crate) fn present(servers: &[Arc<Server>], minimum: usize) -> Vec<(usize, Ar
 /// Servers with their numbers.
 pub(crate) fn with_numbers(servers: &[Arc<Server>]) -> Vec<(usize, Arc<Server>)> {
     servers.iter().cloned().enumerate().collect()
+}
+
+/// More than half.
+pub(crate) fn majority(count: usize) -> usize {
+    count / 2 + 1
 }
 
 #[cfg(test)]

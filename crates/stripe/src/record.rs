@@ -10,7 +10,7 @@
 //! A record of a removal has an odd number of bytes, any other an even one: the header is padded with
 //! a space. So a listing tells which records are to be read.
 
-use crate::layout::Layout;
+use crate::layout::{Layout, parts_of};
 use crate::parity::code_name;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -44,9 +44,7 @@ impl Generation {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = since.as_micros() as u64;
         let number = last.map_or(now, |last| last.number.saturating_add(1).max(now));
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(std::process::id());
-        Generation { number, writer: format!("{:016x}", hasher.finish()) }
+        Generation { number, writer: random_name() }
     }
 
     /// How long ago it was begun.
@@ -54,6 +52,18 @@ impl Generation {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         since.saturating_sub(Duration::from_micros(self.number))
     }
+}
+
+/// Whether a text is the name of a writer or of a stripe.
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// A name that no other writer draws: 16 hexadecimal digits.
+pub(crate) fn random_name() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    format!("{:016x}", hasher.finish())
 }
 
 impl std::fmt::Display for Generation {
@@ -76,6 +86,9 @@ pub(crate) struct PartEntry {
 pub(crate) struct Header {
     /// Path of the object in its store.
     pub(crate) path: String,
+    /// The stripe that its servers are of. Records from before 2026-11-27 do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stripe: Option<String>,
     /// The version.
     #[serde(flatten)]
     pub(crate) generation: Generation,
@@ -180,15 +193,17 @@ impl Header {
             found: error.found.to_string(),
         })?;
         if self.parts.len() != layout.parts() as usize {
-            return wrong(format!("{} parts", layout.parts()), self.parts.len());
+            return wrong(parts_of(layout.parts() as usize), self.parts.len());
         }
         if self.code != code_name(layout.parity) {
             return wrong(code_name(layout.parity), &self.code);
         }
-        let writer = &self.generation.writer;
-        if writer.is_empty() || writer.len() > 32 || !writer.bytes().all(|b| b.is_ascii_hexdigit())
+        for (what, name) in
+            [("writer", Some(&self.generation.writer)), ("stripe", self.stripe.as_ref())]
         {
-            return wrong("a writer of hexadecimal digits", format!("{writer:?}"));
+            if let Some(name) = name.filter(|name| !is_name(name)) {
+                return wrong(format!("a {what} of hexadecimal digits"), format!("{name:?}"));
+            }
         }
         Ok(Header { layout, ..self })
     }
@@ -257,7 +272,7 @@ mod tests {
         };
         let parts = ["a:", "b:d/", "c:"].map(entry).to_vec();
         let (path, code) = ("d/ä.fits".into(), "xor".into());
-        Header { path, generation, is_removed: false, layout, code, crc32: 1, parts }
+        Header { path, stripe: None, generation, is_removed: false, layout, code, crc32: 1, parts }
     }
 
     fn sums(header: &Header) -> Vec<Vec<u32>> {

@@ -3,12 +3,15 @@
 //! A record is written to all servers, and a write counts when a majority has it. So a newer version
 //! cannot hide on servers that are not heard: fewer than a majority.
 
+use crate::foreign_records::leave_out_strangers;
 use crate::layout::Layout;
 use crate::liveness::while_alive;
-use crate::question::{Grace, Question, Standing, ask_enough, present, with_numbers};
+use crate::marks::{DISPUTE_MEMORY, compare_marks};
+use crate::question::{Grace, Question, Standing, ask_enough, majority, present, with_numbers};
 use crate::record::{GROUP_BYTES, Generation};
 use crate::server::{NO_ANSWER, Server};
-use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record};
+use crate::server_places::{is_new, without_folders};
+use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, records_of};
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_store_api::StoreError;
@@ -36,13 +39,6 @@ const ALL: Grace = Grace {
 /// What servers say of an object; `None` of those that were not waited for.
 pub(crate) struct Records {
     pub(crate) answers: Vec<Option<Answer>>,
-}
-
-fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
-    answers.iter().flatten().filter_map(|answer| match answer {
-        Answer::Record(record) => Some(&**record),
-        _ => None,
-    })
 }
 
 /// Whether `count` servers have records, all of one version, that are a majority; so the other servers
@@ -84,11 +80,49 @@ fn late_after(servers: &[(usize, Arc<Server>)]) -> Duration {
 }
 
 impl Records {
+    /// What servers say of an object, as [`Records::ask`]. Where they differ, what is of another stripe
+    /// is left out.
+    pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
+        let mut records = Records::ask(servers, path, all);
+        records.excuse_new_servers(servers);
+        if !records.are_alike() {
+            compare_marks(servers, DISPUTE_MEMORY);
+            leave_out_strangers(servers, &mut records.answers);
+        }
+        records
+    }
+
+    /// Take servers whose folders do not exist as ones without record, where the store is new.
+    fn excuse_new_servers(&mut self, servers: &[Arc<Server>]) {
+        let lacks_folder = |answer: &Option<Answer>| {
+            matches!(answer, Some(Answer::Failed(StoreError::NotFound { .. })))
+        };
+        let is_excused = self.newest().is_none()
+            && self.answers.iter().any(lacks_folder)
+            && self.silent(servers).len() >= majority(servers.len())
+            && is_new(servers);
+        if is_excused {
+            let missing = self.answers.iter_mut().filter(|answer| lacks_folder(answer));
+            missing.for_each(|answer| *answer = Some(Answer::Absent));
+        }
+    }
+
+    /// Whether the servers that were heard have one version, or none.
+    fn are_alike(&self) -> bool {
+        let mut answers = self.answers.iter().flatten();
+        let first = answers.next();
+        answers.all(|answer| match (first, answer) {
+            (Some(Answer::Record(one)), Answer::Record(other)) => one.header == other.header,
+            (Some(Answer::Absent), Answer::Absent) => true,
+            _ => false,
+        })
+    }
+
     /// Ask servers for the record of an object: all with `all`, else as many as are needed to know
     /// its version, without waiting for a late one; the others are asked only if these do not agree.
     /// With `all`, one that says nothing for seconds, or failed a moment ago, is left out, if a
     /// majority of the others can say what they have.
-    pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
+    fn ask(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let (count, object) = (servers.len(), path.to_string());
         let spare = majority(count) - 1;
         let least = header_bytes(count);
@@ -202,7 +236,9 @@ impl Records {
     fn without_records(&self, servers: &[Arc<Server>], url: &str) -> StoreError {
         let url = url.to_string();
         let damage = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
-            Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
+            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => {
+                Some(format!("{}: {why}", server.name))
+            }
             Some(Answer::Empty) => Some(format!("{}: {EMPTY}", server.name)),
             _ => None,
         });
@@ -210,7 +246,7 @@ impl Records {
             Some(found) => {
                 StoreError::Differs { url, expected: "a record that can be read".into(), found }
             }
-            None => StoreError::NotFound { url, why: String::new() },
+            None => StoreError::NotFound { url, why: without_folders(servers).unwrap_or_default() },
         }
     }
 
@@ -220,7 +256,9 @@ impl Records {
         let each = self.answers.iter().zip(servers);
         each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
-            Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
+            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => {
+                Some(format!("{}: {why}", server.name))
+            }
             None => Some(format!("{}: {NO_ANSWER}", server.name)),
             _ => None,
         })
@@ -282,11 +320,6 @@ pub(crate) fn too_few_servers(
         failures.join("; ")
     );
     StoreError::Network { url: url.to_string(), why }
-}
-
-/// More than half.
-pub(crate) fn majority(count: usize) -> usize {
-    count / 2 + 1
 }
 
 #[cfg(test)]

@@ -1,22 +1,26 @@
 //! One of the places that a striped store keeps its parts in.
 
 mod health;
+mod identity;
 mod listing;
 
 use crate::liveness::while_alive;
 use crate::record::Header;
 use bytes::Bytes;
 use health::Health;
+use identity::Identity;
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store::ObjectWriter;
 use swathe_store_api::{
     Failure, Interrupt, ObjectName, Retry, Room, Source, Space, Store, StoreError, Stores, Version,
 };
 
+#[cfg(test)]
+pub(crate) use identity::MARK_PATH;
 pub(crate) use listing::ServerItem;
 
 /// How long a server may say nothing before it counts as one that gives no answer,
@@ -42,8 +46,24 @@ pub(crate) struct Server {
     /// What users and records call it: `NAME:prefix`.
     pub(crate) name: String,
     health: Arc<Mutex<Health>>,
+    identity: Mutex<Identity>,
     /// Whether its folder may be made: no server of the store has an object yet.
     is_new: AtomicBool,
+    /// Parts that are read from it at this moment.
+    readers: AtomicU32,
+}
+
+/// One who reads a part from a server.
+pub(crate) struct ServerReader<'a> {
+    server: &'a Server,
+    /// How many read from the server when this one began, with it.
+    pub(crate) number: u32,
+}
+
+impl Drop for ServerReader<'_> {
+    fn drop(&mut self) {
+        self.server.readers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Server {
@@ -56,7 +76,20 @@ impl Server {
         let name = format!("{}:{prefix}", store.settings().name);
         let stores = Stores::new(Vec::new(), swathe_store::connect).with(store.clone());
         let health = Health::of(&format!("{name} {}", store.display_url(&store.url_of(&prefix))));
-        Server { store, stores, prefix, name, health, is_new: AtomicBool::new(false) }
+        let (identity, is_new) = (Mutex::default(), AtomicBool::new(false));
+        let readers = AtomicU32::new(0);
+        Server { store, stores, prefix, name, health, identity, is_new, readers }
+    }
+
+    /// Count one more who reads from it.
+    pub(crate) fn enter_reader(&self) -> ServerReader<'_> {
+        let number = self.readers.fetch_add(1, Ordering::Relaxed) + 1;
+        ServerReader { server: self, number }
+    }
+
+    /// What is known of its stripe.
+    pub(crate) fn identity(&self) -> MutexGuard<'_, Identity> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store that it is a folder of.
@@ -90,6 +123,12 @@ impl Server {
 
     /// Open a file of it.
     pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
+        self.check_stripe()?;
+        self.open_any(path)
+    }
+
+    /// Open a file of it, also if it is of another stripe.
+    pub(crate) fn open_any(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
         let result = self.at(path, |name| self.store.open(name));
         self.learn(path, &result);
         result
@@ -101,6 +140,7 @@ impl Server {
         path: &str,
         first_bytes: u64,
     ) -> Result<Arc<dyn Source>, StoreError> {
+        self.check_stripe()?;
         let result = self.at(path, |name| self.store.open_for(name, first_bytes));
         self.learn(path, &result);
         result
@@ -170,12 +210,23 @@ impl Server {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
-    /// Refuse to make its folder again: its disk may only not be mounted.
+    /// Refuse to write to a server of another stripe, and to make its folder again: its disk may only
+    /// not be mounted.
     fn check_folder(&self) -> Result<(), StoreError> {
+        self.check_stripe()?;
         if self.is_new.load(Ordering::Relaxed) {
             return Ok(());
         }
         match self.had_folder()? {
+            true => Ok(()),
+            false => Err(self.missing_folder()),
+        }
+    }
+
+    /// Refuse to take what a folder of this machine lacks as absent, if the folder itself does not
+    /// exist. Other servers say that without a further request, or cannot say it.
+    pub(crate) fn check_presence(&self) -> Result<(), StoreError> {
+        match !self.store.is_local() || self.has_folder()? {
             true => Ok(()),
             false => Err(self.missing_folder()),
         }
@@ -272,6 +323,7 @@ impl Server {
 
     /// Remove a file, if it exists.
     pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
+        self.check_stripe()?;
         let remove = || self.at(path, |name| self.store.remove(name));
         match while_alive(self, |_| remove()).flatten() {
             Err(StoreError::NotFound { .. }) => Ok(()),

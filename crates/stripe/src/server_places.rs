@@ -1,21 +1,40 @@
 //! Whether the servers of a store are there, and apart from each other.
 
-use crate::question::{ask_all, present};
-use crate::records::majority;
+use crate::question::{ask_all, majority, present};
 use crate::server::Server;
 use std::sync::Arc;
 use swathe_store_api::{Space, StoreError};
 
-/// Let the folders of servers be made that do not exist, if the store is new: all other servers say
-/// that they have no object.
+/// Let the folders of servers be made that do not exist, if the store is new.
 pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
+    new_servers(servers).iter().for_each(|server| server.allow_new_folder());
+}
+
+/// Whether folders of servers do not exist because the store is new, as far as can be seen.
+pub(crate) fn is_new(servers: &[Arc<Server>]) -> bool {
+    !new_servers(servers).is_empty()
+}
+
+/// What to say of a store whose servers are all folders of this machine that do not exist.
+pub(crate) fn without_folders(servers: &[Arc<Server>]) -> Option<String> {
+    let lacks_folder =
+        |server: &Arc<Server>| matches!(server.check_presence(), Err(StoreError::NotFound { .. }));
+    servers.iter().all(lacks_folder).then(|| {
+        ": no folder of its servers exists; mount their disks, or, if the store is new, write to it"
+            .to_string()
+    })
+}
+
+/// The servers whose folders do not exist, if the store is new: all other servers say that they have
+/// no object.
+fn new_servers(servers: &[Arc<Server>]) -> Vec<Arc<Server>> {
     let all = servers;
     let servers = &servers_present(servers);
     // A folder that cannot be looked at is an error when its server is written to.
     let lacks = ask_all(servers, |_, server| matches!(server.had_folder(), Ok(false)));
     // One that is away may have objects.
     if !lacks.contains(&true) || servers.len() < all.len() {
-        return;
+        return Vec::new();
     }
     let some = |is_absent: bool| -> Vec<Arc<Server>> {
         let each = servers.iter().zip(&lacks).filter(|(_, lacks)| **lacks == is_absent);
@@ -23,9 +42,7 @@ pub(crate) fn allow_new_folders(servers: &[Arc<Server>]) {
     };
     let (absent, others) = (some(true), some(false));
     let are_empty = ask_all(&others, |_, server| matches!(server.has_files(), Ok(false)));
-    if !are_empty.contains(&false) {
-        absent.iter().for_each(|server| server.allow_new_folder());
-    }
+    if are_empty.contains(&false) { Vec::new() } else { absent }
 }
 
 /// The servers that did not fail a moment ago, if they are a majority; else all.

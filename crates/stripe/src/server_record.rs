@@ -131,6 +131,8 @@ pub(crate) enum Answer {
     Empty,
     /// It has one that cannot be read.
     Damaged(String),
+    /// It has a record of another stripe: the version of that record, and how it differs.
+    Foreign(Generation, String),
     /// It could not say.
     Failed(StoreError),
 }
@@ -145,9 +147,22 @@ impl Answer {
         match self {
             Answer::Record(record) => record.header.generation < *generation,
             Answer::Absent | Answer::Empty => true,
-            Answer::Damaged(_) | Answer::Failed(_) => false,
+            Answer::Damaged(_) | Answer::Foreign(..) | Answer::Failed(_) => false,
         }
     }
+
+    /// Whether it is a record of another stripe, of a version.
+    pub(crate) fn is_foreign(&self, generation: &Generation) -> bool {
+        matches!(self, Answer::Foreign(found, _) if found == generation)
+    }
+}
+
+/// The records among the answers of servers.
+pub(crate) fn records_of(answers: &[Option<Answer>]) -> impl Iterator<Item = &Record> {
+    answers.iter().flatten().filter_map(|answer| match answer {
+        Answer::Record(record) => Some(&**record),
+        _ => None,
+    })
 }
 
 /// Bytes with which the headers of most records end, of objects over this many servers.
@@ -155,13 +170,28 @@ pub(crate) fn header_bytes(servers: usize) -> u64 {
     MOST_HEADER_BYTES + ENTRY_BYTES * servers as u64
 }
 
+/// What a server says that did not give a record. One that verifies its files refuses a damaged record,
+/// also one of 0 bytes: a listing says which of these it is.
+fn without_record(server: &Server, path: &str, error: StoreError) -> Answer {
+    if !matches!(error, StoreError::Damaged { .. }) {
+        return Answer::Failed(error);
+    }
+    match server.listed_size(&record_path(path)) {
+        Ok(Some(0)) => Answer::Empty,
+        Ok(_) => Answer::Damaged(error.to_string()),
+        Err(error) => Answer::Failed(error),
+    }
+}
+
 /// Read the record of a path on a server: its first `first_bytes` bytes, and more if its header is
 /// longer.
 pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answer {
     let source = match server.open_for(&record_path(path), first_bytes) {
         Ok(source) => source,
-        Err(StoreError::NotFound { .. }) => return Answer::Absent,
-        Err(error) => return Answer::Failed(error),
+        Err(StoreError::NotFound { .. }) => {
+            return server.check_presence().map_or_else(Answer::Failed, |()| Answer::Absent);
+        }
+        Err(error) => return without_record(server, path, error),
     };
     if source.len() == 0 {
         return Answer::Empty;
@@ -174,7 +204,7 @@ pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answ
             let mut bytes = vec![0; length as usize];
             match source.read_exact_at(0, &mut bytes) {
                 Ok(()) => head = bytes.into(),
-                Err(error) => return Answer::Failed(error),
+                Err(error) => return without_record(server, path, error),
             }
         }
         match Header::decode(&head) {

@@ -1,5 +1,6 @@
 //! What the servers of a store say of themselves.
 
+use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::names::{FileKind, kind_of};
 use crate::question::ask_all;
 use crate::reports::{ServerReport, ServerState};
@@ -12,6 +13,7 @@ use swathe_store_api::StoreError;
 impl Upkeep {
     /// The servers of the store; with `count` what is on them.
     pub fn server_reports(&self, count: bool) -> Vec<ServerReport> {
+        compare_marks(self.servers(), WORK_MEMORY);
         let all = self.servers().to_vec();
         let mut reports = ask_all(self.servers(), move |_, server| report_of(server, &all, count));
         let spaces: Vec<_> = reports.iter().map(|report| report.space.clone()).collect();
@@ -25,6 +27,7 @@ impl Upkeep {
     /// The same of the server with a name only, without what is on it; `None`: there is no such one.
     pub fn server_report(&self, name: &str) -> Option<ServerReport> {
         let server = self.servers().iter().find(|server| server.name == name)?;
+        compare_marks(self.servers(), WORK_MEMORY);
         Some(report_of(server, self.servers(), false))
     }
 
@@ -55,7 +58,7 @@ fn report_of(server: &Server, servers: &[Arc<Server>], count: bool) -> ServerRep
     let result = match is_missing(server, servers) {
         Ok(true) => Err(server.missing_folder()),
         Ok(false) if count => server.list("", &mut take),
-        Ok(false) => server.answers(),
+        Ok(false) => server.answers().and_then(|()| server.check_stripe()),
         Err(error) => Err(error),
     };
     let state = match &result {
@@ -161,7 +164,7 @@ mod tests {
         fs::remove_dir_all(folder(3)).expect("removed");
         assert_eq!(states(), [there, there, missing, missing]);
         let error = stripe.put("c", &bytes, false).expect_err("two of four").to_string();
-        assert!(error.contains("expected 3 of 4 parts") && error.contains("found none"), "{error}");
+        assert!(error.contains("3 of 4") && error.contains("found none"), "{error}");
         assert!(!folder(2).exists() && !folder(3).exists());
         // An empty folder is a new server.
         [2, 3].iter().for_each(|&number| fs::create_dir(folder(number)).expect("made"));

@@ -5,14 +5,14 @@
 //! each version have names of their own. Of two writers at the same moment the one whose version is
 //! higher wins.
 
-use crate::layout::Layout;
+use crate::layout::{Layout, parts_of};
 use crate::minority::take_back;
 use crate::names::{part_path, record_path};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
-use crate::question::{Grace, Standing, ask_enough, present};
+use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Records, majority, too_few_servers};
+use crate::records::{Records, too_few_servers};
 use crate::server::Server;
 use crate::server_record::{Answer, Record};
 use bytes::{Bytes, BytesMut};
@@ -207,8 +207,8 @@ impl StripedSink {
             return Ok(results.into_iter().map(Result::ok).collect());
         }
         let why = format!(
-            "expected {minimum} of {} parts to be written, failed: {}",
-            layout.parts(),
+            "expected {minimum} of {} to be written, failed: {}",
+            parts_of(layout.parts() as usize),
             failures.join("; ")
         );
         let url = self.url.clone();
@@ -287,6 +287,7 @@ impl StripedSink {
         });
         let header = Header {
             path: self.path.clone(),
+            stripe: self.places[0].stripe(),
             generation: self.generation.clone(),
             is_removed: false,
             layout: self.layout,

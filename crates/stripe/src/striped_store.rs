@@ -4,12 +4,14 @@ use crate::combined_costs::combine;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
+use crate::marks::{WORK_MEMORY, compare_marks, mark_servers};
 use crate::minority::roll_forward;
 use crate::object::Object;
 use crate::parity::code_name;
+use crate::question::majority;
 use crate::read_events::in_stripe;
 use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Records, majority};
+use crate::records::Records;
 use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_copy::{copy_parts, refusal};
@@ -17,8 +19,8 @@ use crate::striped_room::StripedRoom;
 use crate::striped_sink::{LATE, StripedSink, put_or_take_back, remove_parts};
 use crate::striped_source::StripedSource;
 use crate::write_events::record_write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
@@ -44,6 +46,8 @@ pub(crate) struct StripedStore {
     pub(crate) late: Duration,
     /// Whether no two servers are one place.
     is_apart: Arc<AtomicBool>,
+    /// Whether servers without a mark were given one.
+    is_marked: Arc<Mutex<bool>>,
 }
 
 impl StripedStore {
@@ -68,7 +72,8 @@ impl StripedStore {
         let settings = StoreSettings { costs, ..settings };
         let first = servers.first().map(|server| server.url()).unwrap_or_default();
         let hedges = Hedges::of(&format!("{} {first}", settings.root));
-        StripedStore { settings, servers, layout, hedges, late: LATE, is_apart: Arc::default() }
+        let (is_apart, is_marked) = (Arc::default(), Arc::default());
+        StripedStore { settings, servers, layout, hedges, late: LATE, is_apart, is_marked }
     }
 
     /// The layout of an object of this size.
@@ -113,7 +118,17 @@ impl StripedStore {
             self.is_apart.store(is_apart, Ordering::Relaxed);
         }
         allow_new_folders(&self.servers);
+        self.mark_servers();
         Ok(())
+    }
+
+    /// Give its servers marks where they need one, once, and compare those there are.
+    pub(crate) fn mark_servers(&self) {
+        let mut is_marked = self.is_marked.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *is_marked, true) {
+            mark_servers(&self.servers);
+        }
+        compare_marks(&self.servers, WORK_MEMORY);
     }
 
     fn costs(&self, layout: Layout) -> Costs {
@@ -294,6 +309,7 @@ impl Store for StripedStore {
         let path = self.object_path(object.url)?;
         let records = Records::read(&self.servers, path, true);
         let last = records.current(&self.servers, object.url)?.header.clone();
+        compare_marks(&self.servers, WORK_MEMORY);
         // A removal that a minority has would count later, though it is told to have failed.
         records.check_majority(&self.servers, object.url)?;
         let generation = Generation::after(Some(&last.generation));
@@ -302,6 +318,7 @@ impl Store for StripedStore {
         let parts = last.parts.iter().map(|part| PartEntry { version: None, ..part.clone() });
         let header = Header {
             path: path.to_string(),
+            stripe: self.servers[0].stripe(),
             generation,
             is_removed: true,
             layout,

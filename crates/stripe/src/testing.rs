@@ -1,6 +1,6 @@
 //! Servers that fail, for tests.
 
-use crate::server::Server;
+use crate::server::{MARK_PATH, Server};
 use crate::striped_store::StripedStore;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,6 +55,12 @@ pub(crate) struct Behaviour {
     pub(crate) lacks_proof: AtomicBool,
     /// It finds that its block with the first byte of a read is damaged, if that is proven.
     pub(crate) finds_damage: AtomicBool,
+    /// Its block with this byte of each part is damaged.
+    pub(crate) damaged_byte: Mutex<Option<u64>>,
+    /// It says of each read of a part that another byte is damaged.
+    pub(crate) is_lying: AtomicBool,
+    /// How often it did.
+    pub(crate) lies: AtomicU64,
     /// Bytes that it proved.
     pub(crate) proven_bytes: AtomicU64,
     /// Its sources that were made to prove what they send.
@@ -287,6 +293,19 @@ impl Source for FlakySource {
 
     fn fetch_by(&self, requests: Vec<Range<u64>>, way: Way) -> Pieces {
         let (behaviour, url) = (self.behaviour.clone(), self.url().to_string());
+        if behaviour.is_lying.load(Ordering::Relaxed) {
+            let byte = 1 + 7 * behaviour.lies.fetch_add(1, Ordering::Relaxed);
+            let why = "damaged".into();
+            return Box::new(std::iter::once(Err(StoreError::Damaged { url, byte, why })));
+        }
+        let damaged = *behaviour.damaged_byte.lock().expect("no panic");
+        if let Some(byte) = damaged.filter(|at| requests.iter().any(|range| range.contains(at))) {
+            return Box::new(std::iter::once(Err(StoreError::Damaged {
+                url,
+                byte,
+                why: "damaged".into(),
+            })));
+        }
         if let Err(error) = self.prove(&requests) {
             return Box::new(std::iter::once(Err(error)));
         }
@@ -428,6 +447,7 @@ impl TestStripe {
         let entries =
             std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("an entry").path());
         let mut files: Vec<PathBuf> = entries
+            .filter(|path| !path.ends_with(MARK_PATH))
             .filter(|path| (path.extension().is_some_and(|end| end == "stripe")) == records)
             .collect();
         files.sort();

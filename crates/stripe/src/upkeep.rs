@@ -1,5 +1,6 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
+use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::minority::too_few_parts;
 use crate::names::{part_path, record_path};
 use crate::object::Object;
@@ -48,6 +49,7 @@ impl Upkeep {
 
     /// An object and its records on all servers, by its URL in the store.
     fn open(&self, url: &str) -> Result<(Arc<Object>, Records), StoreError> {
+        compare_marks(self.servers(), WORK_MEMORY);
         let records = Records::read(self.servers(), self.0.path_of(url)?, true);
         let object = self.0.object_of(url, &records)?;
         Ok((Arc::new(object), records))
@@ -110,6 +112,7 @@ impl Upkeep {
         deep: bool,
         progress: &RepairProgress,
     ) -> Result<RepairReport, StoreError> {
+        self.0.mark_servers();
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
@@ -203,7 +206,7 @@ impl Upkeep {
             records.records().filter(|record| record.header == object.header).collect();
         let reports = record_reports(self.servers(), records, object, deep);
         let mut sound = None;
-        for (server, state) in self.servers().iter().zip(reports) {
+        for ((server, answer), state) in self.servers().iter().zip(&records.answers).zip(reports) {
             match state.state {
                 PieceState::Whole => continue,
                 PieceState::Unreachable => {
@@ -213,8 +216,11 @@ impl Upkeep {
                 _ => {}
             }
             let now = read_record(server, path, header_bytes(self.servers().len()));
+            let is_foreign =
+                |generation| answer.as_ref().is_some_and(|answer| answer.is_foreign(generation));
             if let Answer::Record(now) = now
                 && now.header.generation > object.header.generation
+                && !is_foreign(&now.header.generation)
             {
                 let (url, version) = (object.url.clone(), object.version.to_string());
                 return Err(StoreError::Changed { url, version });
@@ -445,7 +451,9 @@ fn record_reports(
         }
         Some(Answer::Absent) => (PieceState::Missing, None),
         Some(Answer::Empty) => (PieceState::Damaged, Some(EMPTY.into())),
-        Some(Answer::Damaged(why)) => (PieceState::Damaged, Some(why.clone())),
+        Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => {
+            (PieceState::Damaged, Some(why.clone()))
+        }
         Some(Answer::Failed(error)) => (PieceState::Unreachable, Some(error.to_string())),
         None => (PieceState::Unreachable, None),
     };

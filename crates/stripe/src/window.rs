@@ -3,30 +3,24 @@
 //! Each part is asked for what is needed of it. A part that is slow, late or lost is left out, if
 //! others are enough to rebuild what it has. All bytes are checked before they count.
 
+mod late;
 mod needs;
 #[cfg(test)]
 mod tests;
 
-use crate::liveness::Living;
 use crate::object::Object;
+use crate::part_costs::MOST_DAMAGES;
 use crate::part_fetch::{Message, PartAsks, PartFetch};
-use crate::question::ask_all;
 use crate::read_events::{StageEvents, record_damage, record_hedge};
-use crate::server::Server;
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
-use swathe_store_api::{Interrupt, Source, StoreError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use swathe_store_api::{Source, StoreError};
 
-/// A wait is checked for an interrupt after this time.
-const STEP: Duration = Duration::from_millis(100);
-/// A server that is needed and sent nothing for this time is asked whether it is there.
-const SILENCE: Duration = Duration::from_secs(5);
 /// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
@@ -40,6 +34,8 @@ pub(crate) struct Window {
     bad_shards: HashSet<ShardId>,
     /// What is wrong with them.
     damages: Vec<String>,
+    /// Of each part, bytes that its server found damaged.
+    damaged_bytes: Vec<Vec<u64>>,
     /// Parts that are left out: slow ones.
     slow: HashSet<u32>,
     /// Parts that took too long.
@@ -83,6 +79,7 @@ impl Window {
         let (sender, receiver) = channel();
         Window {
             proofs: vec![OnceCell::new(); object.parts.len()],
+            damaged_bytes: vec![Vec::new(); object.parts.len()],
             object,
             requests: Vec::new(),
             targets,
@@ -124,7 +121,9 @@ impl Window {
         for (part, asks) in (0..).zip(all).filter(|(_, asks)| !asks.is_empty()) {
             let number = self.fetches.len();
             let proof = self.proof(part).cloned();
-            let what = PartAsks { part, asks, most_streams, proof };
+            let damaged_bytes = self.damaged_bytes[part as usize].clone();
+            let are_short = self.is_short;
+            let what = PartAsks { part, asks, most_streams, damaged_bytes, are_short, proof };
             self.fetches.push(PartFetch::start(&self.object, what, number, &self.sender));
         }
         first..self.fetches.len()
@@ -214,123 +213,6 @@ impl Window {
         Ok(bytes.into())
     }
 
-    /// Wait for the next message, or until a fetch is late.
-    fn wait(&mut self) -> Result<(), StoreError> {
-        if Interrupt::current().is_set() {
-            return Err(StoreError::Interrupted { url: self.object.url.clone() });
-        }
-        let until = Instant::now() + STEP;
-        let until = self.next_deadline().map_or(until, |deadline| deadline.min(until));
-        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok((number, message)) => {
-                if self.fetches[number].is_running
-                    && let Some(result) = self.fetches[number].take(message)
-                {
-                    self.settle(number, result)?;
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                self.act_on_late();
-                self.act_on_silent()?;
-            }
-            Err(RecvTimeoutError::Disconnected) => {}
-        }
-        Ok(())
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        let running = self.fetches.iter().filter(|fetch| fetch.is_running);
-        running
-            .map(|fetch| if fetch.is_hedged { fetch.timeout_at() } else { fetch.late_at() })
-            .filter(|&at| at > Instant::now())
-            .min()
-    }
-
-    /// Give up fetches that are gone, and read around those that are late.
-    fn act_on_late(&mut self) {
-        let now = Instant::now();
-        if self.object.layout().parity == 0 {
-            return;
-        }
-        for number in 0..self.fetches.len() {
-            let fetch = &self.fetches[number];
-            if !fetch.is_running {
-                continue;
-            }
-            let part = fetch.part;
-            let is_unreachable = || self.object.parts[part as usize].is_unreachable();
-            if fetch.timeout_at() <= now || is_unreachable() {
-                let mut without = self.timed_out.clone();
-                without.insert(part);
-                // Else it is waited for, as long as its server is there.
-                if self.needs(&without).is_some() && self.timed_out.insert(part) {
-                    self.object.parts[part as usize].note_failure();
-                    self.slow.insert(part);
-                    self.fetches[number].abandon();
-                    self.keep(number);
-                }
-            }
-        }
-        let late: HashSet<u32> = self
-            .fetches
-            .iter()
-            .filter(|fetch| fetch.is_running && !fetch.is_hedge && fetch.late_at() <= now)
-            .map(|fetch| fetch.part)
-            .collect();
-        let is_only_late =
-            self.fetches.iter().all(|fetch| !fetch.is_running || late.contains(&fetch.part));
-        let is_new = self.fetches.iter().any(|fetch| fetch.is_running && !fetch.is_hedged);
-        if late.is_empty() || !is_only_late || !is_new {
-            return;
-        }
-        // What did come of them is not needed twice.
-        (0..self.fetches.len()).for_each(|number| self.keep(number));
-        let Some(needs) = self.needs(&late).filter(|needs| !needs.is_empty()) else { return };
-        for fetch in self.fetches.iter_mut().filter(|fetch| fetch.is_running) {
-            fetch.is_hedged = true;
-        }
-        if !self.object.hedges.take(needs.bytes()) {
-            return;
-        }
-        for &part in &late {
-            record_hedge("STRIPE_HEDGE", &self.object, part, needs.bytes());
-        }
-        for number in self.ask(&needs) {
-            self.fetches[number].is_hedge = true;
-        }
-    }
-
-    /// Give up fetches whose servers sent nothing for a while, and do not answer a question.
-    fn act_on_silent(&mut self) -> Result<(), StoreError> {
-        let now = Instant::now();
-        let fetches = self.fetches.iter_mut().enumerate();
-        let silent: Vec<usize> = fetches
-            .filter_map(|(number, fetch)| fetch.is_silent(now, SILENCE).then_some(number))
-            .collect();
-        if silent.is_empty() {
-            return Ok(());
-        }
-        let parts = silent.iter().map(|&number| self.fetches[number].part as usize);
-        let places = parts.map(|part| self.object.parts[part].places()).collect::<Vec<_>>();
-        // Of a part that may be on several servers each has limits of its own.
-        let is_one = |servers: &Vec<Arc<Server>>| matches!(&servers[..], [one] if one.is_watched());
-        let one_each = silent.iter().zip(&places).filter(|(_, servers)| is_one(servers));
-        let (numbers, servers): (Vec<usize>, Vec<Arc<Server>>) =
-            one_each.map(|(&number, servers)| (number, servers[0].clone())).unzip();
-        let alive = ask_all(&servers, |_, server| server.is_alive());
-        if Interrupt::current().is_set() {
-            return Err(StoreError::Interrupted { url: self.object.url.clone() });
-        }
-        for ((number, server), is_alive) in numbers.into_iter().zip(servers).zip(alive) {
-            // It may have sent the rest meanwhile.
-            if !is_alive && self.fetches[number].is_running {
-                self.fetches[number].abandon();
-                self.settle(number, Err(server.silence_error()))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Check what came of a fetch, and keep what is right.
     fn keep(&mut self, number: usize) {
         let mut bad = Vec::new();
@@ -390,13 +272,22 @@ impl Window {
         if is_other && part.is_assumed() && part.open_anew().is_ok() {
             return Ok(());
         }
-        if let StoreError::Damaged { byte, why, .. } = &error
-            && let Some(ask) = self.fetches[number].ask_of(*byte)
-        {
+        if let StoreError::Damaged { byte, why, .. } = &error {
             // The rest of the part is asked for again.
-            let (id, why) = (ask.id, format!("byte {byte} is damaged: {why}"));
-            self.note_damage(number, id, why);
-            return Ok(());
+            let fetch = &self.fetches[number];
+            let known = &mut self.damaged_bytes[fetch.part as usize];
+            if let Some(ask) = fetch.ask_of(*byte) {
+                known.push(*byte);
+                let (id, why) = (ask.id, format!("byte {byte} is damaged: {why}"));
+                self.note_damage(number, id, why);
+                return Ok(());
+            }
+            // It lies between what was asked for, and was read with that. A server that says so of
+            // what it was not to read, or again and again, is not believed.
+            if fetch.reads(*byte) && known.len() < MOST_DAMAGES {
+                known.push(*byte);
+                return Ok(());
+            }
         }
         part.lose(&error);
         let layout = self.object.layout();

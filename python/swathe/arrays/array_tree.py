@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import posixpath
-from dataclasses import dataclass
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 READER_VERSIONS = {
-    "hdf5": 1,
+    "hdf5": 2,
     "netcdf3": 1,
     "hdf4": 1,
     "tiff": 1,
-    "asdf": 1,
+    "asdf": 2,
     "zarr": 1,
     "dicom": 1,
 }
@@ -54,16 +56,18 @@ class ArrayDescription:
     @cached_property
     def attributes(self) -> dict[str, Any]:
         """Return the attributes: texts, NumPy numbers and arrays."""
-        return {name: decode_attribute(each) for name, each in self._attributes.items()}
+        with _damage(f"attributes of array {self.path}"):
+            return {name: decode_attribute(each) for name, each in self._attributes.items()}
 
-    @property
+    @cached_property
     def fill(self) -> Any:
         """Return the element of chunks that are not stored; `None` if the file names none."""
         if self._fill is None:
             return None
         import numpy as np
 
-        return np.frombuffer(base64.b64decode(self._fill), self.dtype)[0]
+        with _damage(f"fill value of array {self.path}"):
+            return np.frombuffer(base64.b64decode(self._fill), self.dtype)[0]
 
     @property
     def chunk_shape(self) -> tuple[int, ...] | None:
@@ -91,7 +95,8 @@ class ArrayDescription:
         """Return the elements of an array that lies in the index, in C order; else `None`."""
         if self.storage["kind"] != "inline":
             return None
-        return base64.b64decode(self.storage["data"])
+        with _damage(f"elements of array {self.path}"):
+            return base64.b64decode(self.storage["data"])
 
 
 class ArrayTree:
@@ -102,16 +107,25 @@ class ArrayTree:
         library: library that read the file, with its version.
         reader: version of our reader of the format; 0 in indexes that do not name it.
         arrays: descriptions by path, in the order of the file.
+        memo: what readers of the file find once, by keys of theirs.
     """
 
     def __init__(self, text: bytes) -> None:
-        """Read the JSON of an index."""
-        head = json.loads(text)
+        """Read the JSON of an index.
+
+        Raises:
+            FormatError: If something is missing in it, or of another type.
+        """
+        with _damage("chunk index"):
+            self._read(json.loads(text))
+
+    def _read(self, head: dict[str, Any]) -> None:
         self.format: str = head["format"]
         self.library: str = head["library"]
         self.reader: int = head.get("reader", 0)
         self._groups: dict[str, Any] = head["groups"]
         self._coordinates: dict[str, dict[str, ArrayDescription]] = {}
+        self.memo: dict[Any, Any] = {}
         self.arrays: dict[str, ArrayDescription] = {
             each["name"]: ArrayDescription(
                 each["name"],
@@ -124,14 +138,33 @@ class ArrayTree:
             )
             for each in head["arrays"]
         }
+        for each in self.arrays.values():
+            _ = each.storage["kind"]  # all that use an array ask for it
+
+    def with_arrays(self, others: ArrayTree) -> ArrayTree:
+        """Return a tree in which the arrays of another one stand in place of those of its paths.
+
+        An array whose path became that of a group is left out.
+        """
+        tree = copy(self)
+        tree._coordinates, tree.memo = {}, {}
+        tree.arrays = dict(self.arrays)
+        for path, new in others.arrays.items():
+            old = self.arrays.get(path)
+            has_names = old is not None and len(old.dims) == len(new.shape)
+            tree.arrays[path] = replace(new, dims=old.dims) if old and has_names else new
+            for group in groups_around(path):
+                tree.arrays.pop(group, None)
+        return tree
 
     @cached_property
     def groups(self) -> dict[str, dict[str, Any]]:
         """Return the attributes of each group, by its path."""
-        return {
-            path: {name: decode_attribute(each) for name, each in attributes.items()}
-            for path, attributes in self._groups.items()
-        }
+        with _damage("attributes of groups"):
+            return {
+                path: {name: decode_attribute(each) for name, each in attributes.items()}
+                for path, attributes in self._groups.items()
+            }
 
     def planes(self) -> list[ArrayDescription]:
         """Return the arrays with two axes or more that are no coordinates of others."""
@@ -184,6 +217,22 @@ class ArrayTree:
             if other is not None:
                 return other
         return None
+
+
+@contextmanager
+def _damage(what: str) -> Iterator[None]:
+    """Raise the errors of reading a part of an index that is not as a reader writes it.
+
+    Raises:
+        FormatError: In place of them.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise FormatError(
+            f"{what}: expected as the reader of the format writes it, found a damaged one: "
+            f"{error!r:.200}"
+        ) from error
 
 
 def groups_around(path: str) -> Iterator[str]:

@@ -55,6 +55,8 @@ class Reader:
         extra: extra of the package that installs them.
         files: files that a call may open, such as schemas of the library.
         is_flat: whether it reads elements by their numbers in C order, and not a region.
+        loads_more: whether the library loads more at its first use than by its import; the module's
+            function `load` does it before there is any input.
     """
 
     module: str
@@ -62,6 +64,7 @@ class Reader:
     extra: str = ""
     files: int = 0
     is_flat: bool = False
+    loads_more: bool = False
 
 
 READERS = {
@@ -74,8 +77,10 @@ READERS = {
     "dicom": Reader("dicom", ("pydicom",), "dicom", files=16),
 }
 TOOLS = {
-    "gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64),
+    "gwcs": Reader("gwcs", ("asdf", "gwcs", "asdf_astropy"), "asdf", files=64, loads_more=True),
     "dicom_part": Reader("dicom_part", ("pydicom",), "dicom", files=16),
+    "hdf5_external": Reader("hdf5_external", ("h5py",), "hdf", files=1000),
+    "asdf_external": Reader("asdf_external", ("yaml",), "asdf", files=64),
 }
 """What is read besides arrays."""
 _LOCK = threading.Lock()
@@ -112,7 +117,13 @@ def running_formats() -> frozenset[str]:
 def reads_of(native: _swathe.Object) -> FileReads:
     """Return the engine's file as one that a confined process can read."""
     size, first_bytes = native.content_len(), native.first_bytes
-    return FileReads(native.read_at, size, native.block_bytes, min(first_bytes, size))
+    return FileReads(
+        native.read_at,
+        size,
+        native.block_bytes,
+        min(first_bytes, size),
+        read_ranges=native.read_ranges,
+    )
 
 
 def describe(file: FileReads, file_format: str, what: str = "the file") -> bytes:
@@ -215,10 +226,40 @@ def run_dicom_head(argument: dict[str, object], file: FileReads, what: str = "th
     return _run("head", argument, file, "dicom_part", what)
 
 
+def run_external(
+    function: str, argument: dict[str, object], file_format: str, what: str, folder: str
+) -> bytes:
+    """Return the result of a function of the reader of arrays in other files of a folder.
+
+    Args:
+        function: `describe` or `read`.
+        argument: its arguments.
+        file_format: `hdf5` or `asdf`.
+        what: name of the object in errors.
+        folder: folder in which the process may read files, and nowhere else.
+
+    Raises:
+        FormatError: If the file is damaged, or crashes the library.
+        SettingsError: If the system cannot confine a process to a folder.
+        LimitError: If it needs too much memory or time.
+    """
+    from swathe.core.landlock import landlock_version
+
+    if not landlock_version():
+        raise SettingsError(
+            f"{what}: allow_external: expected Linux 5.13 or later with Landlock, which confines "
+            "the reader to a folder, found none"
+        )
+    return _run(function, argument, None, f"{file_format}_external", what, folder)
+
+
 def new_process(file_format: str) -> ConfinedProcess:
     """Return a process that imports what a format needs, when it is called first."""
     reader = (READERS | TOOLS)[file_format]
-    return ConfinedProcess(imports=(*reader.libraries, _module(reader)))
+    module = _module(reader)
+    return ConfinedProcess(
+        imports=(*reader.libraries, f"{module}:load" if reader.loads_more else module)
+    )
 
 
 def _module(reader: Reader) -> str:
@@ -228,9 +269,10 @@ def _module(reader: Reader) -> str:
 def _run(
     function: str,
     argument: dict[str, object],
-    file: FileReads,
+    file: FileReads | None,
     file_format: str,
     what: str,
+    folder: str = "",
 ) -> bytes:
     reader = (READERS | TOOLS).get(file_format)
     if reader is None:
@@ -246,18 +288,28 @@ def _run(
             _PROCESSES[file_format] = new_process(file_format)
             atexit.register(_PROCESSES[file_format].close)
         process = _PROCESSES[file_format]
-    return call_reader(process, function, argument, file, file_format, what)
+    return call_reader(process, function, argument, file, file_format, what, folder)
 
 
 def call_reader(
     process: ConfinedProcess,
     function: str,
     argument: dict[str, object],
-    file: FileReads,
+    file: FileReads | None,
     file_format: str,
     what: str,
+    folder: str = "",
 ) -> bytes:
     """Return the result of a function of the reader of a format, in a process of `new_process`.
+
+    Args:
+        process: the process.
+        function: name of the function.
+        argument: its arguments.
+        file: the object that it reads, if any.
+        file_format: format, or tool.
+        what: name of the object in errors.
+        folder: folder whose files alone it may open; empty: any, as many as the reader needs.
 
     Raises:
         FormatError: If the file is damaged, or crashes the library.
@@ -265,7 +317,7 @@ def call_reader(
         SwatheError: If reading the object raises it.
     """
     reader = (READERS | TOOLS)[file_format]
-    bounds = ProcessLimits(**LIMITS, files=reader.files)  # type: ignore[arg-type]
+    bounds = ProcessLimits(**LIMITS, files=reader.files, folder=folder)  # type: ignore[arg-type]
     try:
         with _PLACES:
             return process.run(

@@ -5,7 +5,8 @@
 ...     catalog.add_store("survey", "https://archive.example/dr17")
 ...     catalog.store("survey").url
 
-Rules: it stores no credentials; all times are in UTC; every history is bounded.
+Rules: it stores no credentials but secrets of webhooks and of links in mails; all times are in UTC;
+every history is bounded.
 """
 
 from __future__ import annotations

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
+from swathe.catalog.algorithms import AlgorithmRecords
 from swathe.catalog.datasets.dataset_summaries import Summaries
 from swathe.catalog.datasets.datasets import Datasets
 from swathe.catalog.datasets.granule_table import GranuleCopies
 from swathe.catalog.datasets.granules import Granules
+from swathe.catalog.datasets.objects import Objects
+from swathe.catalog.environments import EnvironmentRecords
+from swathe.catalog.group_runs import GroupRunRecords
+from swathe.catalog.jobs.callbacks import JobCallbacks
 from swathe.catalog.jobs.jobs import JobQueue
 from swathe.catalog.jobs.leases import Leases
+from swathe.catalog.jobs.staged_rows import StagedRows
+from swathe.catalog.libraries import LibraryRecords
+from swathe.catalog.near_objects import NearObjectRecords
 from swathe.catalog.outcomes import OutcomeRecords
 from swathe.catalog.profiles import MeasurementRecords
 from swathe.catalog.reservations import ReservationRecords
 from swathe.catalog.runs import RunRecords
+from swathe.catalog.staging import StagingRecords
 from swathe.catalog.stores import Stores
 from swathe.catalog.stripe_work import StripeWorkRecords
+from swathe.catalog.subscriptions.events import SubscriptionEvents
+from swathe.catalog.subscriptions.firing import SubscriptionRuns
+from swathe.catalog.subscriptions.mail import SubscriptionMail
+from swathe.catalog.subscriptions.matching import Matching
+from swathe.catalog.subscriptions.mqtt import SubscriptionMqtt
+from swathe.catalog.subscriptions.subscriptions import SubscriptionRecords
 from swathe.catalog.tokens import Tokens
 from swathe.catalog.worker_replicas import WorkerReplicaRecords
 
@@ -28,15 +43,30 @@ class Catalog(
     Datasets,
     Granules,
     GranuleCopies,
+    Objects,
     Summaries,
     Tokens,
     JobQueue,
+    JobCallbacks,
     Leases,
+    StagedRows,
     ReservationRecords,
     WorkerReplicaRecords,
     RunRecords,
+    StagingRecords,
+    NearObjectRecords,
+    AlgorithmRecords,
+    GroupRunRecords,
+    LibraryRecords,
+    EnvironmentRecords,
+    SubscriptionRecords,
+    SubscriptionEvents,
+    SubscriptionMail,
+    SubscriptionMqtt,
+    SubscriptionRuns,
+    Matching,
 ):
-    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs, workers and runs.
+    """Stores, measurements, outcomes, datasets, tokens, jobs, workers, runs, algorithms, and more.
 
     Safe to share between threads, not between processes: each opens its own. Every method raises
     `CatalogError` if the database cannot be used: locked, read-only, full or unreachable.

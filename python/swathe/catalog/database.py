@@ -10,19 +10,20 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import time
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from swathe.catalog.database_errors import remedy
-from swathe.catalog.tables import DEVELOPMENT_REVISIONS, REVISIONS, VERSION_TABLE, Base
+from swathe.catalog.database_engine import keep_a_log, make_engine
+from swathe.catalog.database_errors import advice, remedy
+from swathe.catalog.revisions import DEVELOPMENT_REVISIONS, REVISIONS, VERSION_TABLE
+from swathe.catalog.tables import Base
 from swathe.core.errors import CatalogError, CatalogSetupError
 from swathe.core.paths import default_url
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-BUSY_S = 30
-"""Seconds to wait for locks."""
-CONNECT_S = 10
 SMALLEST_SQLITE_BYTES = 512
 """SQLite treats a file shorter than one page as empty, and overwrites it."""
 MIGRATION_LOCK = 0x53574154484501
@@ -46,11 +44,11 @@ class Database:
         self._url_text = _url_text_of(url)
         self._secrets = _secrets(url)
         try:
-            self._engine = _engine(url)
+            self._engine = make_engine(url)
         except ImportError as error:
             hint = "pip install 'swathe[postgres]'"
             raise CatalogError(self._message_of(f"{error}; try: {hint}")) from error
-        # The same pool, other transactions: see _begin.
+        # The same pool, other transactions: see make_engine.
         self._writer = self._engine.execution_options(swathe_write=True)
         # Statements of one read see the same state; with SQLite's write-ahead log they do anyway.
         self._reader = (
@@ -126,11 +124,13 @@ class Database:
             raise self._error(error, error) from error
 
     def _error(self, error: BaseException, cause_text: object) -> CatalogError:
-        """Return the error to raise; it says what to do if waiting does not help."""
+        """Return the error to raise; it says what to do if that is known."""
+        message = self._message_of(cause_text)
         todo = remedy(error, self._engine.url.database if self._on_sqlite else None)
-        if todo is None:
-            return CatalogError(self._message_of(cause_text))
-        return CatalogSetupError(f"{self._message_of(cause_text)}; {todo}")
+        if todo is not None:
+            return CatalogSetupError(f"{message}; {todo}")
+        todo = advice(error)
+        return CatalogError(f"{message}; {todo}" if todo else message)
 
     def _message_of(self, what: object) -> str:
         text = " ".join(str(what).split()) or type(what).__name__
@@ -155,7 +155,7 @@ class Database:
             if self._is_up_to_date(connection):
                 return
         if self._on_sqlite:
-            self._keep_a_log()
+            keep_a_log(self._engine)
         with self._writer.begin() as connection:
             if not self._on_sqlite:
                 lock = text("SELECT pg_advisory_xact_lock(:number)")
@@ -199,23 +199,6 @@ class Database:
                 )
             )
         return bool(version == REVISIONS[-1])
-
-    def _keep_a_log(self) -> None:
-        """Let readers continue while someone writes: a write-ahead log.
-
-        The change needs exclusive access to the file, and SQLite does not wait for that.
-        """
-        limit = time.monotonic() + BUSY_S
-        while True:
-            try:
-                with self._engine.connect() as connection:
-                    driver: Any = connection.connection.dbapi_connection
-                    driver.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > limit:
-                    raise
-                time.sleep(0.02)
 
 
 def is_locked(url: str | None = None) -> bool:
@@ -291,41 +274,6 @@ def _make_room(url: sqlalchemy.URL) -> None:
         raise CatalogError(f"{_url_text_of(url)}: cannot make its folder: {error}") from error
     if 0 < size < SMALLEST_SQLITE_BYTES:
         raise CatalogError(f"{_url_text_of(url)}: file is not a database")
-
-
-def _engine(url: sqlalchemy.URL) -> Engine:
-    if url.get_backend_name() == "sqlite":
-        waits = {} if "timeout" in url.query else {"timeout": BUSY_S}
-        engine = sqlalchemy.create_engine(url, connect_args=waits)
-        event.listen(engine, "connect", _prepare)
-        event.listen(engine, "begin", _begin)
-        return engine
-    waits = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_S}
-    # A transaction that waited for a row or lock must see its new state.
-    engine = sqlalchemy.create_engine(
-        url, connect_args=waits, pool_pre_ping=True, isolation_level="READ COMMITTED"
-    )
-    event.listen(engine, "connect", _without_compiling)
-    return engine
-
-
-def _prepare(connection: sqlite3.Connection, _record: object) -> None:
-    # Python's module would begin transactions late, and of the wrong kind.
-    connection.isolation_level = None
-    connection.execute("PRAGMA foreign_keys=ON")
-
-
-def _without_compiling(connection: Any, _record: object) -> None:
-    # PostgreSQL would spend 0.1 s on compiling a search that takes 2 ms.
-    with connection.cursor() as cursor:
-        cursor.execute("SET jit = off")
-    connection.commit()
-
-
-def _begin(connection: Connection) -> None:
-    # A transaction that reads first and then writes fails at once if another wrote in between.
-    write = connection.get_execution_options().get("swathe_write")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _migrate(connection: Connection) -> None:

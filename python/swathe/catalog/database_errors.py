@@ -16,6 +16,10 @@ GRANT = (
     "SCHEMA public, on a server that is no standby, without default_transaction_read_only"
 )
 READ = "the file must be readable for this user, and its folder there and writable"
+WAIT = (
+    "another process writes for longer than this one waits (?timeout= of its URL, seconds): try "
+    "again when it has ended; if many write at once, use PostgreSQL"
+)
 TABLES = "tables are missing: restore them, or name another database"
 LOGIN = "set user, password and database in the URL, or the password in ~/.pgpass"
 
@@ -69,6 +73,13 @@ def remedy(error: BaseException, path: str | None = None) -> str | None:
         ):
             return LOGIN
     return _STATES.get(state or "")
+
+
+def advice(error: BaseException) -> str | None:
+    """Return what to do about a temporary error of a database, if there is more than waiting."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    return WAIT if code == sqlite3.SQLITE_BUSY else None
 
 
 def may_pass(error: BaseException) -> bool:

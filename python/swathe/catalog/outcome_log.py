@@ -16,6 +16,7 @@ from swathe.catalog.line_log import FULL_BYTES, NO_RECORD, LineLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import Outcome
 from swathe.catalog.store_urls import root_url
+from swathe.core.stored_record import stored_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +62,8 @@ class OutcomeLog(LineLog):
         for line in lines:
             try:
                 values = json.loads(line)
-                outcome = Outcome(**{**values, "at": datetime.fromisoformat(values["at"])})
+                values["at"] = datetime.fromisoformat(values["at"])
+                outcome = stored_record(Outcome, values, "an outcome")
                 valid_fields(outcome)
                 outcome.at.astimezone(UTC)  # as the database stores it, which has no year 0
                 outcomes.append(outcome)

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select
 from swathe.catalog.database import Database
 from swathe.catalog.jobs.mapping import COUNTS
 from swathe.catalog.records.jobs import AT_WORK
-from swathe.catalog.tables import JobTable, ReservationTable
+from swathe.catalog.tables import JobChunkTable, JobTable, ReservationTable
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,15 @@ class ReservationRecords(Database):
         )
 
     def waiting(self) -> list[WaitingJobs]:
-        """Return the waiting work, including rows being executed."""
-        columns = JobTable.id, JobTable.waiting, JobTable.inputs, JobTable.predicted
+        """Return the waiting work with rows being executed, without rows that wait for tape."""
+        chunk = JobChunkTable
+        on_tape = (
+            select(func.coalesce(func.sum(chunk.last - chunk.first + 1), 0))
+            .where(chunk.job == JobTable.number, chunk.state == "staging")
+            .scalar_subquery()
+        )
+        waiting = (JobTable.waiting - on_tape).label("waiting")
+        columns = JobTable.id, waiting, JobTable.inputs, JobTable.predicted
         query = select(*columns).where(JobTable.phase.in_(AT_WORK), JobTable.waiting > 0)
         with self._reading() as session:
             records = session.execute(query).all()
@@ -87,6 +94,7 @@ class ReservationRecords(Database):
                 job, rows, None if prediction is None else prediction["median_s"] / max(inputs, 1)
             )
             for job, rows, inputs, prediction in records
+            if rows > 0
         ]
 
     def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> ReservationRecord:

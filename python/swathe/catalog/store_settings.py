@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any, Literal, TypeAlias, get_args
 
 from swathe._swathe import StoreKind, store_key
+from swathe.catalog.staging_settings import STAGING_OPTIONS, check_staging, staging_option
 from swathe.catalog.store_urls import (
     LONGEST_TEXT,
     NAME,
@@ -26,8 +27,9 @@ from swathe.catalog.store_urls import (
     remote_url,
     root_url,
 )
-from swathe.core.errors import StoreSettingsError
+from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 from swathe.core.format import KIB, MIB
+from swathe.core.store_schemes import CACHE, DATABASE, is_added, scheme_of
 from swathe.core.value_errors import short_text
 
 MOST_SERVERS = 32
@@ -47,17 +49,24 @@ OPTIONS = (
     "roots",
     "http2",
     "delegation",
+    *STAGING_OPTIONS,
 )
 """In order: name of the server, its region, the AWS profile, the Azure account, whether to read
 unsigned, the HTTP door of a root:// store, the file with a bearer token, the object that a probe
 reads, further folders that links within a folder may lead to, whether requests may share a
-connection of HTTP/2, and whether servers that copy from it may be sent its token."""
+connection of HTTP/2, whether servers that copy from it may be sent its token, and how objects are
+staged from tape."""
 WEBDAV = {"http": "dav", "https": "davs"}
 """Schemes by which web servers can be written to."""
 HTTP2 = ("auto", "always", "never")
 """Values of the option http2: over TLS only, also without TLS, not at all."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+OPTION_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+"""Names of options of stores that packages add."""
+LOCAL_DATABASE = f"{DATABASE}:sqlite:"
 LONGEST_NAME = 100
+OVER = "over"
+"""Key of the servers of a striped store, beside its options, in the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,11 @@ class Store:
     def kind(self) -> StoreKind:
         """What kind of store it is: a folder, a bucket, a server; whether it can be written to."""
         return StoreKind(self.url, [server.store.url for server in self.over])
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether its objects are on tape, and brought to disk before they are read."""
+        return "staging" in self.options
 
     @property
     def parity(self) -> int:
@@ -134,15 +148,19 @@ def validate_store(
         StoreSettingsError: If a setting is invalid or looks like a credential.
     """
     root = root_url(url)
-    if root.startswith(STRIPE_URL):
-        raise StoreSettingsError(f"a striped store: expected the URL {STRIPE_URL}, found {root}")
+    for what, scheme_url in (("a striped store", STRIPE_URL), ("a cache", f"{CACHE}:")):
+        if root.startswith(scheme_url):
+            raise StoreSettingsError(f"{what}: expected the URL {scheme_url}, found {root}")
     if tier is None:
-        tier = "local" if StoreKind(root).is_local else "lan"
+        is_here = StoreKind(root).is_local or root.startswith(LOCAL_DATABASE)
+        tier = "local" if is_here else "lan"
     if not isinstance(tier, str) or tier not in TIERS:
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {short_text(tier)}")
-    options = validate_options({} if options is None else options)
+    has_own_options = is_added(root) and scheme_of(root) != DATABASE
+    options = validate_options({} if options is None else options, has_own_options)
     if "roots" in options and not StoreKind(root).is_local:
         raise StoreSettingsError("the option roots is only for stores that are local folders")
+    check_staging(root, tier, options)
     return Store(validate_name(name), root, tier, options)
 
 
@@ -233,8 +251,51 @@ def check_apart(store: Store, others: Sequence[Store]) -> None:
                     )
 
 
+def check_apart_places(what: str, one: StripeServer, other: StripeServer) -> None:
+    """Check that two places do not lie one in the other.
+
+    Raises:
+        StoreSettingsError: If they do.
+    """
+    if _do_overlap(_location(one), _location(other)):
+        raise StoreSettingsError(
+            f"{what}: expected places apart from each other, found {one.place} and {other.place}; "
+            "one lies in the other"
+        )
+
+
 def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
-    """Return the server that a user names.
+    """Return the server of a striped store that a user names, as `find_place`.
+
+    Raises:
+        NoSuchStoreError: If there is no store of this name.
+        StoreSettingsError: If the URL or the prefix is invalid, or the store is striped itself.
+    """
+    server = find_place(place, store_of)
+    if server.store.over or server.store.url.startswith((STRIPE_URL, f"{CACHE}:")):
+        raise StoreSettingsError(
+            f"a striped store over {place.partition(':')[0]!r}: expected stores that are not "
+            "striped themselves, nor caches"
+        )
+    return server
+
+
+def store_of_row(
+    name: str, url: str, tier: str, options: Mapping[str, Any], find: Callable[[str], Store]
+) -> Store:
+    """Return a store of the catalogue, with the stores below it as `find` returns them."""
+    over = [find_server(place, find) for place in options.get(OVER, ())]
+    own_options = {key: value for key, value in options.items() if key != OVER}
+    return Store(name, url, tier, own_options, over)
+
+
+def no_such_store(name: str) -> NoSuchStoreError:
+    """Return the error that there is no store of a name."""
+    return NoSuchStoreError(f"there is no store {name[:100]!r}; see: swathe store list")
+
+
+def find_place(place: str, store_of: Callable[[str], Store]) -> StripeServer:
+    """Return the place that a user names.
 
     Args:
         place: `NAME`, `NAME:prefix`, an absolute path or a URL. A web server given by its URL is
@@ -243,13 +304,11 @@ def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
 
     Raises:
         NoSuchStoreError: If there is no store of this name.
-        StoreSettingsError: If the URL or the prefix is invalid, or the store is striped itself.
+        StoreSettingsError: If the URL or the prefix is invalid.
     """
     if place.startswith("/") or "://" in place:
         root = root_url(place)
         scheme, _, rest = root.partition("://")
-        if root.startswith(STRIPE_URL):
-            raise _striped_below(root)
         root = f"{WEBDAV.get(scheme, scheme)}://{rest}"
         tier = "local" if StoreKind(root).is_local else "lan"
         # The engine's name of an object is NAME:path, so its NAME has no colon.
@@ -262,19 +321,9 @@ def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
         or not prefix.isprintable()
         or len(prefix) > LONGEST_TEXT
     ):
-        raise StoreSettingsError(
-            f"a server of a striped store: expected NAME:prefix, found {place[:200]!r}"
-        )
+        raise StoreSettingsError(f"a place in a store: expected NAME:prefix, found {place[:200]!r}")
     store = store_of(name)
-    if store.over:
-        raise _striped_below(name)
     return StripeServer(f"{name}:{prefix}{'/' if prefix else ''}", prefix, store)
-
-
-def _striped_below(name: str) -> StoreSettingsError:
-    return StoreSettingsError(
-        f"a striped store over {name!r}: expected stores that are not striped themselves"
-    )
 
 
 def _is_whole(value: Any) -> bool:
@@ -302,24 +351,29 @@ def validate_name(name: str) -> str:
             f"a letter (one letter alone would be a drive of Windows in NAME:path); not "
             f"{name[:LONGEST_NAME]!r}"
         )
-    if name.lower() in (*SCHEMES, STRIPE_URL.rstrip(":")):
+    if name.lower() in (*SCHEMES, DATABASE, STRIPE_URL.rstrip(":")):
         raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")
     return name
 
 
-def validate_options(options: Mapping[str, str]) -> dict[str, str]:
+def validate_options(options: Mapping[str, str], has_own: bool = False) -> dict[str, str]:
     """Return the options of a store, by name.
+
+    Args:
+        options: values by name.
+        has_own: whether a package adds this kind of store, which then has options of its own.
 
     Raises:
         StoreSettingsError: If an option is unknown, invalid or looks like a credential.
     """
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise StoreSettingsError(f"options: expected names and values, found {short_text(options)}")
-    return {name: _option(name, options[name]) for name in sorted(options)}
+    return {name: _option(name, options[name], has_own) for name in sorted(options)}
 
 
-def _option(name: str, value: str) -> str:
-    if name not in OPTIONS:
+def _option(name: str, value: str, has_own: bool) -> str:
+    is_own = has_own and OPTION_NAME.fullmatch(name) and not names_secret(name)
+    if name not in OPTIONS and not is_own:
         if names_secret(name) or looks_secret(name):
             raise StoreSettingsError(
                 f"an option's name looks like a credential's; {WHERE_CREDENTIALS_GO}"
@@ -331,6 +385,8 @@ def _option(name: str, value: str) -> str:
         raise StoreSettingsError(
             f"the option {name} holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
         )
+    if name in STAGING_OPTIONS:
+        return staging_option(name, value)
     match name:
         case "account":
             if not ACCOUNT.fullmatch(value):
@@ -367,6 +423,12 @@ def _option(name: str, value: str) -> str:
             return value
         case "roots":
             return _roots(value)
+        case _ if is_own:
+            if not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError(
+                    f"the option {name}: expected at most {LONGEST_TEXT} printable characters"
+                )
+            return value
         case _:
             if not re.fullmatch(r"[\w.@+/:-]([\w .@+/:-]{0,126}[\w.@+/:-])?", value):
                 raise StoreSettingsError(

@@ -8,10 +8,11 @@ from urllib.parse import quote, unquote, urlsplit
 
 from swathe._swathe import StoreKind
 from swathe.core.errors import StoreSettingsError
+from swathe.core.store_schemes import BUILT_IN, CACHE, DATABASE, find_entry_point, scheme_of
 
 STRIPE_URL = "striped:"
 """The URL of a striped store as users write it; the catalogue has `striped://NAME`."""
-SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
+SCHEMES = BUILT_IN
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_TEXT = 2000
 WHERE_CREDENTIALS_GO = (
@@ -49,14 +50,59 @@ def _root_url(text: str) -> str:
     scheme = scheme.lower()
     if f"{scheme}:" == STRIPE_URL and NAME.fullmatch(rest):
         return f"{STRIPE_URL}//{rest}"
+    if scheme == CACHE and NAME.fullmatch(rest):
+        return f"{CACHE}://{rest}"
+    if scheme_of(text) == DATABASE:
+        return _database_url(text)
     if not colon or scheme not in SCHEMES:
         refuse_secrets(text)
+        if colon and find_entry_point(scheme) is not None:
+            return _added_url(scheme, rest)
         what = f"{scheme[:20]}:// is not a known scheme" if colon else "this is neither"
         raise StoreSettingsError(
             f"a store is given by an absolute path or a URL of one of the schemes "
-            f"{', '.join(SCHEMES)}; {what}"
+            f"{', '.join(SCHEMES)}, {DATABASE}:sqlite, {DATABASE}:postgresql; {what}"
         )
     return _file_url_of(text) if scheme == "file" else remote_url(text, SCHEMES)
+
+
+def _added_url(scheme: str, rest: str) -> str:
+    """Return the URL of a store whose scheme a package adds; the package reads the rest."""
+    if not rest.strip("/") or not rest.isascii() or _UNPRINTABLE.search(rest) or "?" in rest:
+        raise StoreSettingsError(
+            f"a {scheme}:// URL: expected a name or path without blanks, '?' and other characters "
+            "than ASCII: write them as %XX"
+        )
+    return f"{scheme}://{rest.rstrip('/')}"
+
+
+def _database_url(text: str) -> str:
+    """Return the URL of a database, normalised."""
+    expectation = "a database's URL is db:sqlite:///absolute/path or db:postgresql://user@host/name"
+    scheme, _, rest = text.partition(":")[2].partition("://")
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        port = parts.port
+    except ValueError:
+        raise StoreSettingsError(f"{expectation}; host or port cannot be read") from None
+    if parts.password is not None or "@" in parts.path or looks_secret(unquote(rest)):
+        raise StoreSettingsError(
+            "the URL of a database contains a password; the catalogue keeps none: it goes into "
+            "~/.pgpass, PGPASSFILE or PGPASSWORD"
+        )
+    path = parts.path.strip("/")
+    if not path or parts.query or parts.fragment or not rest.isascii() or _UNPRINTABLE.search(rest):
+        raise StoreSettingsError(expectation)
+    match scheme.lower():
+        case "sqlite" if not parts.netloc:
+            file = _file_url(unquote(parts.path, errors="surrogateescape"))
+            return f"{DATABASE}:sqlite://{file.removeprefix('file://')}"
+        case "postgresql" | "postgres" if "/" not in path:
+            user = f"{parts.username}@" if parts.username else ""
+            host = parts.hostname or ""
+            return f"{DATABASE}:postgresql://{user}{host}{f':{port}' if port else ''}/{path}"
+        case _:
+            raise StoreSettingsError(expectation)
 
 
 def _file_url_of(text: str) -> str:

@@ -9,21 +9,24 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from swathe.catalog.cache_settings import CACHE_URL, CacheSettings, validate_cache
 from swathe.catalog.database import Database
 from swathe.catalog.store_settings import (
+    OVER,
     Store,
     check_apart,
     find_server,
+    no_such_store,
+    store_of_row,
     validate_store,
     validate_stripe,
 )
 from swathe.catalog.store_urls import STRIPE_URL
-from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
-from swathe.core.errors import NoSuchStoreError, StoreSettingsError
+from swathe.catalog.tables import DatasetRow, NearObjectRow, ReplicaRow, StoreRow
+from swathe.core.errors import StoreSettingsError
 
-OVER = "over"
-"""Key of the servers of a striped store, beside its options."""
 _STRIPES = select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))
+_CACHES = select(StoreRow).where(StoreRow.url.startswith(CACHE_URL))
 
 
 class Stores(Database):
@@ -39,6 +42,10 @@ class Stores(Database):
         over: Sequence[str] = (),
         parity: int | None = None,
         block_bytes: int | None = None,
+        of: str | None = None,
+        limit_bytes: int | None = None,
+        write: str | None = None,
+        check_s: float | None = None,
     ) -> Store:
         """Add a store. Without a tier, files are `local` and all else is `lan`.
 
@@ -46,12 +53,18 @@ class Stores(Database):
 
         Args:
             name: its name.
-            url: its root; `striped:` for a striped store.
-            tier: distance; of a striped store by default the largest of those of its servers.
+            url: its root; `striped:` for a striped store, `cache:` for a cache.
+            tier: distance; of a striped store by default the largest of those of its servers, of a
+                cache that of its near store.
             options: options by name.
-            over: servers of a striped store: `NAME`, `NAME:prefix`, paths or URLs.
+            over: servers of a striped store: `NAME`, `NAME:prefix`, paths or URLs; of a cache its
+                near store.
             parity: number of servers of a striped store that may be lost; by default 1.
             block_bytes: size of a block of a striped store; by default 1 MiB.
+            of: the slow store of a cache.
+            limit_bytes: bytes that a cache keeps at most.
+            write: when a cache writes to its slow store: `through` (default) or `back`.
+            check_s: seconds for which a cache takes a source to be unchanged; by default 0.
 
         Raises:
             StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
@@ -59,13 +72,38 @@ class Stores(Database):
             NoSuchStoreError: If a striped store is over a store that does not exist.
             CatalogError: If the database cannot be written.
         """
-        is_striped = url.rstrip("/").lower() == STRIPE_URL
-        if not is_striped and (over or parity is not None or block_bytes is not None):
+        kind = url.rstrip("/").lower()
+        is_striped, is_front = kind == STRIPE_URL, kind == CACHE_URL
+        if not is_striped and (parity is not None or block_bytes is not None):
             raise StoreSettingsError(
                 f"over, parity and block are only for stores with the URL {STRIPE_URL}"
             )
-        store = None if is_striped else validate_store(name, url, tier, options)
+        if not is_striped and not is_front and over:
+            raise StoreSettingsError(
+                f"over is only for stores with the URL {STRIPE_URL} or {CACHE_URL}"
+            )
+        if not is_front and (of, limit_bytes, write, check_s) != (None,) * 4:
+            raise StoreSettingsError(
+                f"of, limit, write and check are only for stores with the URL {CACHE_URL}"
+            )
+        if is_front and len(over) != 1:
+            raise StoreSettingsError(
+                f"a cache: expected one near store (--over), found {len(over)}"
+            )
+        store = None if is_striped or is_front else validate_store(name, url, tier, options)
         with self._writing() as session:
+            if is_front:
+                store = validate_cache(
+                    name,
+                    tier,
+                    options,
+                    of=of,
+                    near=over[0],
+                    limit_bytes=limit_bytes,
+                    write=write,
+                    check_s=check_s,
+                    find=_finder(session, lock=True),
+                )
             if store is None:
                 find = _finder(session, lock=True)
                 servers = [find_server(place, find) for place in over]
@@ -92,7 +130,7 @@ class Stores(Database):
 
             def find(name: str) -> Store:
                 if (row := rows.get(name)) is None:
-                    raise _no_such(name)
+                    raise no_such_store(name)
                 return _store(row, find)
 
             # Databases differ in their sort order.
@@ -121,7 +159,17 @@ class Stores(Database):
             .where(StoreRow.name == name)
             .limit(1)
         )
+        near_query = (
+            select(NearObjectRow.path)
+            .join(StoreRow, StoreRow.id == NearObjectRow.store_id)
+            .where(StoreRow.name == name)
+            .limit(1)
+        )
         with self._writing() as session:
+            if session.scalar(near_query) is not None:
+                raise StoreSettingsError(
+                    f"the cache {name!r} has objects; first: swathe store clear {name}"
+                )
             dataset = session.scalar(dataset_query)
             if dataset is not None:
                 raise StoreSettingsError(
@@ -132,7 +180,14 @@ class Stores(Database):
                 delete(StoreRow).where(StoreRow.name == name).returning(StoreRow.id)
             )
             if result.first() is None:
-                raise _no_such(name)
+                raise no_such_store(name)
+            for row in session.scalars(_CACHES):
+                settings = CacheSettings.of(row.name, row.options)
+                if name in {place.partition(":")[0] for place in (settings.source, settings.near)}:
+                    raise StoreSettingsError(
+                        f"the cache {row.name!r} is of or over the store {name!r}; "
+                        f"first: swathe store remove {row.name}"
+                    )
             # Asked after the removal: who adds a striped store holds the row of each server.
             for row in session.scalars(_STRIPES):
                 if name in {place.partition(":")[0] for place in _places(row)}:
@@ -149,7 +204,7 @@ def _finder(session: Session, lock: bool = False) -> Callable[[str], Store]:
         query = select(StoreRow).where(StoreRow.name == name)
         row = session.scalar(query.with_for_update(read=True) if lock else query)
         if row is None:
-            raise _no_such(name)
+            raise no_such_store(name)
         return _store(row, find)
 
     return find
@@ -161,10 +216,7 @@ def _striped_stores(session: Session) -> list[Store]:
 
 
 def _store(row: StoreRow, find: Callable[[str], Store]) -> Store:
-    """Return a store, with the stores below it as `find` returns them."""
-    over = [find_server(place, find) for place in _places(row)]
-    options = {name: value for name, value in row.options.items() if name != OVER}
-    return Store(row.name, row.url, row.tier, options, over)
+    return store_of_row(row.name, row.url, row.tier, row.options, find)
 
 
 def _places(row: StoreRow) -> list[str]:
@@ -174,7 +226,3 @@ def _places(row: StoreRow) -> list[str]:
 
 def _over_option(store: Store) -> dict[str, list[str]]:
     return {OVER: [server.place for server in store.over]} if store.over else {}
-
-
-def _no_such(name: str) -> NoSuchStoreError:
-    return NoSuchStoreError(f"there is no store {name[:100]!r}; see: swathe store list")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 EXIT_CODES = (
     "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
     "4 damaged file, 5 region outside the image or invalid, 6 output cannot be written, "
-    "7 catalogue not usable, 70 internal error, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
+    "7 catalogue or sandbox not usable, 70 internal error, 130 interrupted. "
+    "SWATHE_DEBUG=1 shows tracebacks."
 )
 INTERNAL = 70
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -45,12 +46,20 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NoSuchJobError, 2),
     (errors.NoSuchResultError, 2),
     (errors.NoSuchRunError, 2),
+    (errors.AlgorithmError, 2),
+    (errors.NoSuchAlgorithmError, 2),
+    (errors.SubscriptionError, 2),
+    (errors.NoSuchSubscriptionError, 2),
+    (errors.CursorError, 2),
+    (errors.WebhookError, 3),
     (errors.LimitError, 2),
     (errors.NoSuchHduError, 2),
     (errors.NoSuchArrayError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
+    (errors.SandboxError, 7),
+    (errors.ProgramError, 1),
     (errors.FormatError, 4),
     (errors.NotFoundError, 3),
     (errors.AccessError, 3),
@@ -61,10 +70,13 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 """Commands that share the module `objects`."""
 COMMANDS = {
-    **dict.fromkeys(("cut", "reduce", "info", "predict", "sample", "demo"), CUTTING),
-    **dict.fromkeys(("store", "stripe", "dataset", "run", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("cut", "reduce", "algorithm", "library", "environment"), CUTTING),
+    **dict.fromkeys(("info", "predict", "sample", "demo"), CUTTING),
+    **dict.fromkeys(("store", "stripe", "tape", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("run", "superfile"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
-    **dict.fromkeys(("portal", "job", "pool"), PORTAL),
+    **dict.fromkeys(("portal", "job", "order", "subscribe", "subscription"), PORTAL),
+    **dict.fromkeys(("pool", "sandbox"), PORTAL),
     **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),
 }
 """The commands and their sections, in the order of `swathe --help`."""

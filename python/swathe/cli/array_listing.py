@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 200
 """Characters of an attribute that are printed."""
+PLAIN_FILTERS = frozenset(("shuffle", "fletcher32", "crc32c", "horizontal", "floating", "bits"))
+"""Filters of chunks that compress nothing."""
 
 
 def print_arrays(file: ArrayFile, attributes: bool, as_json: bool) -> None:
@@ -22,11 +24,9 @@ def print_arrays(file: ArrayFile, attributes: bool, as_json: bool) -> None:
     if as_json:
         print_json(_as_dict(file, attributes))
         return
-    compression = file.compression or "not compressed"
-    print_line(
-        f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {compression}, "
-        f"{file.format}, {count_text(len(file), 'array')}"
-    )
+    size = f"{size_text(file.size)} ({file.size:,} bytes)"
+    facts = [size, *_packing(file), file.format, count_text(len(file), "array")]
+    print_line(f"{file.url}: {', '.join(facts)}")
     if attributes:
         for path, values in file.groups.items():
             _print_attributes(f"{path}", values)
@@ -36,6 +36,15 @@ def print_arrays(file: ArrayFile, attributes: bool, as_json: bool) -> None:
             _print_attributes("    ", array.attrs)
     for note in file.notes:
         print_line(f"  note: {note}", err=True)
+
+
+def _packing(file: ArrayFile) -> list[str]:
+    """Return how the file is compressed; nothing if only the library of its format knows."""
+    if file.compression is not None:
+        return [file.compression]
+    if any(not PLAIN_FILTERS.issuperset(array.filters) for array in file.arrays):
+        return ["arrays compressed in chunks"]
+    return [] if any(array.problem is not None for array in file.arrays) else ["not compressed"]
 
 
 def _line(array: Array) -> str:

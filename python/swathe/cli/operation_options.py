@@ -59,7 +59,7 @@ def with_operations(
 
 def _option(name: str, text: str, values: tuple[str, ...]) -> inspect.Parameter:
     kind: Any = Literal[values] if values else str
-    annotation = Annotated[kind | None, typer.Option(f"--{name}", help=text)]
+    annotation = Annotated[kind | None, typer.Option(f"--{name.replace('_', '-')}", help=text)]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )

@@ -36,6 +36,14 @@ def one_image(image: str | None) -> str | None:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+External = Annotated[
+    bool,
+    typer.Option(
+        "--allow-external",
+        help="Arrays of a local HDF5 or ASDF file that lie in other files of its folder; only for "
+        "files that you trust.",
+    ),
+]
 Overwrite = Annotated[
     bool,
     # Parsed before the options that name files.
@@ -70,6 +78,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results an
 
 # Options that name a portal: one elsewhere by its URL, one's own by its settings.
 PORTAL_VARIABLE = "SWATHE_PORTAL"
+PORTAL_HELP = "URL of a portal; without one, the catalogue of this machine."
 Url = Annotated[str | None, typer.Option(help="URL of the portal; else $SWATHE_PORTAL.")]
 PortalConfig = Annotated[
     Path | None,
@@ -95,6 +104,35 @@ def connect_portal(url: str | None) -> RemotePortal:
     return connect(url)
 
 
+def values_by_name(option: str, texts: list[str] | None) -> dict[str, str]:
+    """Parse NAME=VALUE, one for each name.
+
+    Raises:
+        typer.BadParameter: If a text is not of this form, or a name comes twice.
+    """
+    values: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name or name in values:
+            raise typer.BadParameter(
+                f"expected NAME=VALUE, one for each name, found {text!r:.60}", param_hint=option
+            )
+        values[name] = value
+    return values
+
+
+OPEN = ".."
+"""End of a time that is open."""
+
+
+def open_ends(time: tuple[str, str] | None) -> tuple[str | None, str | None] | None:
+    """Return start and end of `--time`, `None` for one that is open."""
+    if time is None:
+        return None
+    start, end = (None if text == OPEN else text for text in time)
+    return start, end
+
+
 # Options on positions, sizes and lists of targets.
 SIZE_FORMS = '30", 0.5arcmin, 0.01deg, 100pix, or height and width as 30"x20"'
 Frame = Annotated[
@@ -112,7 +150,17 @@ TimeRange = Annotated[
     typer.Option(
         "--time",
         metavar="START END",
-        help="Time range of the images: MJD, or as 2005-09-21T04:30:00 (UTC).",
+        help="Time range of the images: MJD, or as 2005-09-21T04:30:00 (UTC); a last day without "
+        "a time is a whole one.",
+    ),
+]
+OpenTimes = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--time",
+        metavar="START END",
+        help="Time range of the observation: MJD, or as 2005-05-01 (UTC), the last "
+        "day as a whole; '..' if open.",
     ),
 ]
 ArrayTimes = Annotated[

@@ -7,6 +7,9 @@ from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
+from swathe.algorithms.definition import Algorithm
+from swathe.catalog.records.algorithms import AlgorithmRecord, LibraryRecord
+from swathe.catalog.records.subscriptions import Subscription
 from swathe.core.errors import JobError, SourceError
 from swathe.costs.prediction import Prediction
 from swathe.jobs.types import Estimate, Job, Options, Row
@@ -43,6 +46,47 @@ def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
     return _parse(Estimate, content, url)
 
 
+def algorithm_of(content: Mapping[str, Any], url: str) -> AlgorithmRecord:
+    """Return a version of an algorithm from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of one.
+    """
+    return _parse(AlgorithmRecord, content, url)
+
+
+def library_of(content: Mapping[str, Any], url: str) -> LibraryRecord:
+    """Return a version of a library from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of one.
+    """
+    return _parse(LibraryRecord, content, url)
+
+
+def subscription_of(content: Mapping[str, Any], url: str) -> Subscription:
+    """Return a subscription from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of one.
+    """
+    return _parse(Subscription, content, url)
+
+
+def definition_of(content: Mapping[str, Any], url: str) -> Algorithm:
+    """Return the definition of an algorithm from the JSON of a portal.
+
+    Raises:
+        SourceError: If it has none.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(Algorithm).validate_python(content.get("definition"))
+    except ValidationError as error:
+        raise SourceError(f"{url}: expected a definition, found other JSON: {error}") from error
+
+
 def entry(content: Mapping[str, Any], key: str, kind: type[T], url: str) -> T:
     """Return one value of an answer.
 
@@ -77,7 +121,7 @@ def _parse(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
             each.name: content[each.name]
             for each in fields(kind)  # type: ignore[arg-type]
             # Portals of older versions lack it.
-            if each.name in content or each.default is MISSING
+            if each.name in content or (each.default is MISSING and each.default_factory is MISSING)
         }
         return kind(**{key: _READ.get(key, _same)(value) for key, value in values.items()})
     except KeyError as error:
@@ -150,6 +194,20 @@ def _checked_time_left(value: Mapping[str, Any] | None) -> dict[str, Any] | None
     return {"median_s": _number(value["median_s"]), "interval_s": (low_s, high_s)}
 
 
+def _checked_staging(value: Mapping[str, Any] | list[Any] | None) -> Any:
+    """Return the progress of staging of a job, or the lines on staging of an estimate."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return _texts(value)
+    for name in ("objects", "come", "failed"):
+        _count(value[name])
+    for name in ("since", "ends_by"):
+        _time_if_any(value[name])
+    faults = {_text(store): _text(reason) for store, reason in value["faults"].items()}
+    return {**value, "faults": faults}
+
+
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
     return [(first, second) for first, second in values]
 
@@ -160,21 +218,27 @@ def _box(value: list[int] | None) -> tuple[int, ...] | None:
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "actual": _cost("work_s"),
+    "added_at": _time,
     "box": _box,
     "bytes": _count,
     "bytes_out": _count,
     "counts": _counts,
     "created_at": _time,
+    "dataset": _text,
+    "description": _text,
     "ended_at": _time_if_any,
+    "events": _count,
     "expires_at": _time,
     "faults": _pairs,
     "id": _text,
     "left": _checked_time_left,
+    "mail_fault": _text,
     "matches": _pairs,
     "name": _text,
     "notes": _texts,
     "number": _count,
     "options": Options.from_mapping,
+    "owner": _text,
     "parameters": _pairs,
     "phase": _text,
     "predicted": _cost("median_s"),
@@ -183,10 +247,15 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "rows": _count,
     "sha256": _text,
     "source": _text,
+    "staging": _checked_staging,
     "started_at": _time_if_any,
+    "state": _text,
     "status": _text,
     "targets": _count,
     "unmatched": _count,
+    "until": _time_if_any,
+    "version": _text,
+    "webhook_fault": _text,
 }
 """Functions that read the JSON of a field; other fields are the same in JSON."""
 

@@ -281,8 +281,8 @@ def _raise_for(answer: httpx.Response) -> None:
         message, name = str(content["error"]), str(content["kind"])
     except (ValueError, KeyError, TypeError, RecursionError, SourceError):
         message, name = f"{answer.url}: answered {status}", ""
-    kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, SwatheError)):
+    kind = errors.error_class(name)
+    if kind is None:
         kind = _KINDS.get(status, SwatheError if 400 <= status < 500 else SourceError)
     if issubclass(kind, errors.LimitError):
         after = answer.headers.get("retry-after", "")

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from swathe.catalog.records.jobs import END_PHASES, count_finished_rows
 from swathe.client.connection import content_blocks, read_content
+from swathe.client.group_folders import unpack_groups
 from swathe.client.manifests import (
     lines_of,
     manifest_fault,
@@ -101,9 +102,10 @@ class RemoteJob:
             status = self._job_of(content)
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
-        counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
+        counts = ", ".join(f"{count:,} {name}" for name, count in status.totals.items() if count)
         facts |= {"name": status.name, "phase": status.phase}
-        facts |= {"rows": f"{status.rows:,}: {counts}", "results": size_text(status.bytes)}
+        total = f"{sum(status.totals.values()):,}: {counts}"
+        facts |= {f"{status.unit}s": total, "results": size_text(status.bytes)}
         if status.predicted:
             facts["predicted"] = seconds_text(status.predicted["median_s"])
         if status.actual:
@@ -122,6 +124,17 @@ class RemoteJob:
         """Return the status: phase, counts, predicted and actual cost."""
         return self._job_of(self._connection.get_json(self._path))
 
+    def log(self, group: str) -> dict[str, Any]:
+        """Return what became of a group of an algorithm's job, with its log.
+
+        Args:
+            group: name of the group, the id of its row.
+
+        Raises:
+            NoSuchResultError: If there is no such group, or it was not run yet.
+        """
+        return self._connection.get_json(f"{self._path}/group", name=group)
+
     def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> Job:
         """Return the status when the job has ended, or after a timeout.
 
@@ -132,10 +145,11 @@ class RemoteJob:
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status, pause_s = self.status(), PAUSE_S
         most_s = PROGRESS_S if progress and can_show_progress() else WAIT_S
-        with progress_bar("cutting", progress, status.rows) as show:
+        verb = "cutting" if status.groups is None else "running groups"
+        with progress_bar(verb, progress, sum(status.totals.values())) as show:
             while True:
                 show(
-                    count_finished_rows(status.counts),
+                    count_finished_rows(status.totals),
                     time_left_text(**status.left) if status.left else "",
                 )
                 left_s = WAIT_S if end is None else end - time.monotonic()
@@ -257,7 +271,12 @@ class RemoteJob:
         self._connection.request_once("DELETE", self._path)
 
     def fetch(
-        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
+        self,
+        output: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        progress: bool = True,
+        unpack: bool = False,
     ) -> Table | LongManifest:
         """Wait until the job has ended, and fetch its results.
 
@@ -269,6 +288,8 @@ class RemoteJob:
             overwrite: Whether to replace existing files. In a folder, damaged files that were
                 fetched from this job before are replaced in any case.
             progress: Whether to show a progress bar, if standard error is a terminal.
+            unpack: Whether to unpack the outputs of each group of an order into a folder of its
+                name, beside its archive.
 
         Returns:
             The manifest, which is also written: as `manifest.ecsv` in the folder, or as
@@ -279,13 +300,16 @@ class RemoteJob:
         Raises:
             OutputExistsError: If an output file exists, and `overwrite` is false.
             OutputError: If the results cannot be written, the disk has no room for them, or they
-                would replace a local file that the job read.
+                would replace a local file that the job read; or if something else than an order
+                in a folder is to be unpacked.
             SourceError: If the results cannot be fetched, or do not match their checksums, or an
                 archive is larger than the results and 16 KiB for each row.
         """
         path = Path(output)
         kind = output_kind(path)
         job = self.wait(progress=progress)
+        if unpack and (kind != "folder" or job.options.operation != "algorithm"):
+            raise OutputError(f"{path}: expected an order and a folder to unpack its groups in")
         manifest = manifest_path(path, kind)
         make_folder(manifest.parent)
         with sole_writer(manifest):
@@ -308,6 +332,8 @@ class RemoteJob:
                 if kind == "folder":
                     check_new(path, results.names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, None if overwrite else own_names, progress)
+                    if unpack:
+                        unpack_groups(path, results.names, overwrite=overwrite)
                 else:
                     self._fetch_archive(path, kind, results, most_rows, overwrite)
             except OSError as error:

@@ -11,6 +11,7 @@ from swathe.core.value_errors import short_text
 
 MOST_THREADS = 1024
 Objective: TypeAlias = Literal["auto", "latency", "throughput"]
+Stage: TypeAlias = Literal["wait"]
 """What plans of reads keep small."""
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 

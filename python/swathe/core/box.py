@@ -22,6 +22,7 @@ MODES: dict[Mode, str] = {
 }
 """Titles of the modes on pages, in the order of `Mode`."""
 
+SIDES = ("x0", "y0", "width", "height")
 LIMIT = 1 << 53
 """Limit of pixel numbers: beyond it a float cannot tell neighbours apart."""
 LONGEST_SECTION = 200
@@ -35,16 +36,15 @@ def validated_box(x0: float, y0: float, width: float, height: float) -> Box:
     Raises:
         RegionError: If a number is not finite or not whole, or a side is not positive.
     """
-    values = {"x0": x0, "y0": y0, "width": width, "height": height}
-    for name, value in values.items():
+    for name, value in zip(SIDES, (x0, y0, width, height), strict=True):
         # NaN compares false; some ints are too large to be printed, or to become a float.
         if not abs(value) <= LIMIT:
             raise RegionError(f"{name} must be a finite number of pixels, within {LIMIT}")
         if value != int(value):
             raise RegionError(f"{name} must be a whole number of pixels, not {value}")
-    for name in ("width", "height"):
-        if values[name] <= 0:
-            raise RegionError(f"{name} must be at least 1 pixel, not {values[name]:.12g}")
+    if width <= 0 or height <= 0:
+        name, side = ("width", width) if width <= 0 else ("height", height)
+        raise RegionError(f"{name} must be at least 1 pixel, not {side:.12g}")
     return int(x0), int(y0), int(width), int(height)
 
 

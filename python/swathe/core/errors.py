@@ -7,7 +7,9 @@
     |- AccessError              the object may not be read            (PermissionError)
     |  `- TokenError            a portal's token is missing or invalid
     |- SourceError              reading the object failed             (OSError)
-    |  `- ChangedError          the object has changed since it was opened
+    |  |- ChangedError          the object has changed since it was opened
+    |  |- OnTapeError           the object is on tape only; stage it first
+    |  `- StagingError          the object cannot be staged, or the staging service fails
     |- FormatError              the object is damaged or not FITS     (ValueError)
     |- NoSuchHduError           the object has no such HDU            (KeyError)
     |  `- NotAnImageError       the HDU is valid but holds no image
@@ -29,11 +31,27 @@
     |- NoSuchJobError           no job has this id                    (KeyError)
     |- NoSuchResultError        the job has no such result            (KeyError)
     |- NoSuchRunError           no run or array of a run has this name  (KeyError)
+    |- AlgorithmError           an algorithm, or a request about one, is invalid  (ValueError)
+    |  `- AlgorithmExistsError  the version exists with another source
+    |- NoSuchAlgorithmError     no algorithm, library, environment of this name  (KeyError)
+    |- SubscriptionError        a subscription, or a request about one, is invalid  (ValueError)
+    |- NoSuchSubscriptionError  no subscription has this id           (KeyError)
+    |- CursorError              a cursor is not one that the portal gave  (ValueError)
+    |- DeliveryError            an event cannot be delivered         (OSError)
+    |  `- WebhookError          ... to a webhook
     |- TraceError               events cannot be recorded             (ValueError)
     |- LimitError               a limit is exceeded
+    |- SandboxError             the sandbox of a user's program failed  (OSError)
+    |  |- SandboxUnavailableError  this machine cannot confine programs
+    |  `- SandboxBusyError         all user ids for programs are in use
+    |- ProgramError             a user's program failed               (RuntimeError)
     `- CatalogError             the catalogue cannot be used          (OSError)
        `- CatalogSetupError     retrying does not help: its set-up must change
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class SwatheError(Exception):
@@ -62,6 +80,14 @@ class SourceError(SwatheError, OSError):
 
 class ChangedError(SourceError):
     """The object has changed since it was opened; open it again to read the new version."""
+
+
+class OnTapeError(SourceError):
+    """The object is on tape only: it has to be staged before it can be read."""
+
+
+class StagingError(SourceError):
+    """An object cannot be staged, or the staging service fails or gives a wrong answer."""
 
 
 class FormatError(SwatheError, ValueError):
@@ -148,6 +174,55 @@ class NoSuchRunError(SwatheError, KeyError):
     """No run has this name, or the run has no such array or iteration."""
 
 
+class AlgorithmError(SwatheError, ValueError):
+    """The definition of an algorithm is invalid, or a value or input that it is given.
+
+    Attributes:
+        faults: each error of a definition with several; empty for a single one.
+    """
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+
+
+class AlgorithmExistsError(AlgorithmError):
+    """A version of an algorithm or library exists with another source; give it a new version."""
+
+
+class NoSuchAlgorithmError(SwatheError, KeyError):
+    """No algorithm, library or environment has this name, or this version."""
+
+
+class SubscriptionError(SwatheError, ValueError):
+    """A subscription is invalid, or its state does not allow the request."""
+
+
+class NoSuchSubscriptionError(SwatheError, KeyError):
+    """No subscription has this id."""
+
+
+class CursorError(SwatheError, ValueError):
+    """A cursor is not one that the portal gave for this feed."""
+
+
+class DeliveryError(SwatheError, OSError):
+    """An event cannot be delivered: the server does not answer, or refuses it.
+
+    Attributes:
+        is_final: whether the receiver wants no more events, or never this one.
+    """
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        """Set the message, and whether the receiver wants no more events, or never this one."""
+        super().__init__(message)
+        self.is_final = is_final
+
+
+class WebhookError(DeliveryError):
+    """An event cannot be sent to a webhook: its address is refused, or the answer is an error."""
+
+
 class TraceError(SwatheError, ValueError):
     """The destination of events is invalid, or a trace is already being recorded."""
 
@@ -164,9 +239,31 @@ class LimitError(SwatheError):
         self.retry_after_s = retry_after_s
 
 
+class SandboxError(SwatheError, OSError):
+    """A sandbox failed, which is no fault of the program that ran in it."""
+
+
+class SandboxUnavailableError(SandboxError):
+    """No kind of sandbox holds on this machine, so no program of a user is run."""
+
+
+class SandboxBusyError(SandboxError):
+    """All user ids for programs are in use; later one may be free."""
+
+
+class ProgramError(SwatheError, RuntimeError):
+    """A user's program failed: by its exit code, by a signal, or without its outputs."""
+
+
 class CatalogError(SwatheError, OSError):
     """The catalogue cannot be opened, read or written."""
 
 
 class CatalogSetupError(CatalogError):
     """The database is read-only, refuses the user, or lacks tables; a retry does not help."""
+
+
+def error_class(name: str) -> type[SwatheError] | None:
+    """Return the exception of a name, which another process has told; `None` if there is none."""
+    value = globals().get(name)
+    return value if isinstance(value, type) and issubclass(value, SwatheError) else None

@@ -19,6 +19,15 @@ def size_text(size_bytes: float, form: str = ".4g") -> str:
     return f"{size_bytes:.0f} B"
 
 
+def decimal_size_text(size_bytes: float) -> str:
+    """Return a size with a decimal unit, such as `1.5 GB`, as users declare sizes."""
+    units = iter(("B", "kB", "MB", "GB", "TB"))
+    unit = next(units)
+    while size_bytes >= 1000 and unit != "TB":
+        size_bytes, unit = size_bytes / 1000, next(units)
+    return f"{size_bytes:.4g} {unit}"
+
+
 def rate_text(bytes_per_s: float) -> str:
     """Return a rate with a decimal unit, such as `117 MB/s`."""
     for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):

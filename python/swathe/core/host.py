@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import platform
+from pathlib import Path
 
 
 def cores() -> int:
@@ -36,6 +37,31 @@ def has_process(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def process_space() -> str:
+    """Return what tells in which numbers of processes are unique: a boot and a namespace of it.
+
+    Containers may have the name of their host, and processes of the same numbers. Empty where the
+    system does not tell.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def process_name() -> str:
+    """Return the name of this process, unique among those that run, also of other machines."""
+    return f"process {process_space() or this_host()} {os.getpid()}"
+
+
+def has_ended(name: str) -> bool:
+    """Check whether the process of a name has ended; False for one that is not of this machine."""
+    place, _, pid = name.rpartition(" ")
+    own_place = process_name().rpartition(" ")[0]
+    return place == own_place and pid.isdecimal() and not has_process(int(pid))
 
 
 def in_url(host: str) -> str:

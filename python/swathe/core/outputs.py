@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe.core import zarr_names
-from swathe.core.errors import OutputError, OutputExistsError
+from swathe.core.errors import OutputError, OutputExistsError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -312,7 +312,7 @@ def write_file(
         if durable:
             sync_folder(output.parent)
     except OSError as error:
-        if isinstance(error, OutputError):
+        if isinstance(error, SwatheError):  # also of what is read meanwhile
             raise
         # The name of the temporary file would mean nothing to users.
         raise OutputError(f"{output}: cannot write: {error.strerror or error}") from error

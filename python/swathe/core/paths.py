@@ -28,3 +28,15 @@ def state_folder() -> Path:
     """
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "swathe"
+
+
+def builds_folder() -> Path:
+    """Return the folder for what compilers made of users' sources.
+
+    It is `$SWATHE_BUILD_DIR`, else `builds` in `$XDG_CACHE_HOME/swathe` or `~/.cache/swathe`.
+    """
+    if own := os.environ.get("SWATHE_BUILD_DIR", "").strip():
+        return Path(own)
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+    return home / "swathe" / "builds"

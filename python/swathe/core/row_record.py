@@ -24,6 +24,20 @@ def fault_of(error: SwatheError) -> Fault:
     return "missing" if isinstance(error, NotFoundError) else "error", str(error)
 
 
+class RowGranule(NamedTuple):
+    """What a list of targets says of a granule that a program reads.
+
+    Attributes:
+        start: first time, ISO 8601 in UTC; empty if unknown.
+        end: last time.
+        role: `group`, or `before` or `after` for a neighbour in time.
+    """
+
+    start: str = ""
+    end: str = ""
+    role: str = "group"
+
+
 class RowRecord(NamedTuple):
     """A region of an image, and its result: a tuple, because a job has 100,000.
 
@@ -38,6 +52,7 @@ class RowRecord(NamedTuple):
             complete.
         sky: requested right ascension, declination and size, degrees (ICRS).
         version: version of the object it was cut from.
+        granule: times and role of a granule that a program reads; `None` for all other rows.
     """
 
     number: int
@@ -55,3 +70,4 @@ class RowRecord(NamedTuple):
     bytes: int = 0
     version: str = ""
     sha256: str = ""
+    granule: RowGranule | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.core.row_record import STATUSES, Fault, RowRecord, RowStatus
+from swathe.core.row_record import STATUSES, Fault, RowGranule, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -161,6 +161,7 @@ class RowTable(Sequence[RowRecord]):
     bytes: NDArray[np.int64]
     version: DictColumn[str]
     sha256: NDArray[np.uint8]
+    granule: DictColumn[RowGranule | None]
     group: DictColumn[str] | None = None
     band: DictColumn[str] | None = None
 
@@ -190,6 +191,7 @@ class RowTable(Sequence[RowRecord]):
             bytes=np.array(column["bytes"], np.int64),
             version=DictColumn.of(column["version"]),
             sha256=digests(column["sha256"]),
+            granule=DictColumn.of(column["granule"]),
         )
 
     @classmethod
@@ -344,6 +346,7 @@ class RowTable(Sequence[RowRecord]):
             self.bytes.tolist(),
             self.version.list(),
             hexadecimal(self.sha256),
+            self.granule.list(),
             strict=True,
         )
         return map(RowRecord._make, columns)

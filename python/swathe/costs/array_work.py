@@ -48,6 +48,7 @@ class Kind(NamedTuple):
         file_bytes: size of the file as stored.
         item_bytes: bytes of an element.
         requests: reads of the whole file, one after another; 0 for a local file.
+        has_gwcs: whether a GWCS of ASDF gives its places on the sky.
     """
 
     file_format: str
@@ -59,6 +60,7 @@ class Kind(NamedTuple):
     file_bytes: int
     item_bytes: int
     requests: int
+    has_gwcs: bool = False
 
     @classmethod
     def of(cls, array: Array, file_format: str, file_bytes: int, requests: int) -> Kind:
@@ -73,6 +75,7 @@ class Kind(NamedTuple):
             file_bytes,
             array.dtype.itemsize,
             requests,
+            _has_gwcs(array),
         )
 
     @property
@@ -100,6 +103,7 @@ class ArrayWork:
         requests: requests to servers for them.
         notes: reasons why the time is not known well.
         is_known: whether all filters were measured on this host.
+        systems: files with a GWCS of the sky.
     """
 
     is_apart: np.ndarray[Any, np.dtype[np.bool_]]
@@ -110,6 +114,7 @@ class ArrayWork:
     requests: int = 0
     notes: dict[str, None] = field(default_factory=dict)
     is_known: bool = True
+    systems: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, rows: RowTable, compute: str | None, running: Container[str] = ()) -> ArrayWork:
@@ -134,6 +139,8 @@ class ArrayWork:
             if kind is None:
                 continue
             work._count(kind, rates)
+            if kind.has_gwcs:
+                work._open_system(row, costs, "gwcs" in running)
             if not kind.is_apart:
                 continue
             work.is_apart[number] = True
@@ -154,6 +161,28 @@ class ArrayWork:
             self.is_known = False
             names = ", ".join(dict.fromkeys(unknown))
             self.notes[f"decoding of {names} was not measured on this host"] = None
+
+    def _open_system(self, row: RowRecord, costs: LibraryCosts, is_running: bool) -> None:
+        """Add the time to open the GWCS of a row, and to find its position.
+
+        Args:
+            row: a row.
+            costs: what libraries cost.
+            is_running: whether the process of GWCS runs already.
+        """
+        if row.sky is not None:
+            self.library_s += costs.position_s
+        if row.source in self.systems:
+            return
+        if not self.systems and not is_running:
+            self.library_s += costs.gwcs_start_s
+        self.systems.add(row.source)
+        if row.sky is not None:
+            self.library_s += costs.gwcs_s
+        self.notes[
+            f"{row.source}: its GWCS is evaluated by the package gwcs, whose time depends on its "
+            "models"
+        ] = None
 
     def _read(self, kind: Kind, row: RowRecord, costs: LibraryCosts) -> None:
         """Add the read of a row by its library."""
@@ -204,6 +233,11 @@ class ArrayWork:
             share = count / counts.total()
             costs = FormatCosts.of(compute, each, usual)
             seconds += costs.seconds(round(results * share), pixels * share)
+        if "asdf" in counts and self.systems:
+            library, share = LibraryCosts.of(compute), counts["asdf"] / counts.total()
+            # A GWCS is opened twice to learn how it moves with its pixels.
+            seconds += 2 * len(self.systems) * library.gwcs_s
+            seconds += results * share * library.gwcs_result_s
         names = [AS_SOURCE if each == SOURCE else each for each in counts]
         is_measured = all(each in own for each in names)
         bound = ARRAY_BOUND if self.kinds else BOUND
@@ -253,6 +287,7 @@ class ArrayWork:
             self.requests + other.requests,
             self.notes | other.notes,
             self.is_known and other.is_known,
+            self.systems | other.systems,
         )
 
 
@@ -287,6 +322,16 @@ class _Kinds:
         if key not in self._kinds:
             self._kinds[key] = _kind_of(*key)
         return self._kinds[key]
+
+
+def _has_gwcs(array: Array) -> bool:
+    """Check whether a GWCS gives the places of an array."""
+    from swathe.files.places.sky import gwcs_path
+
+    try:
+        return gwcs_path(array) is not None
+    except SwatheError:
+        return False  # several: none is used
 
 
 def _kind_of(source: str, path: str) -> Kind | None:

@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from swathe.catalog import Outcome
+    from collections.abc import Callable, Sequence
 
 PRIOR = 2.0
 """Weight of the probe's bounds, as a number of outcomes."""
@@ -48,8 +46,23 @@ class Calibration:
     outcomes: int
 
 
+class Timing(Protocol):
+    """A piece of work that was predicted, and is done."""
+
+    @property
+    def model_s(self) -> float:
+        """Return the predicted seconds, before any correction."""
+
+    @property
+    def engine_s(self) -> float:
+        """Return the actual seconds."""
+
+
 def calibrate(
-    outcomes: Sequence[Outcome], model_s: float, bounds: tuple[float, float]
+    outcomes: Sequence[Timing],
+    model_s: float,
+    bounds: tuple[float, float],
+    weight_of: Callable[[Any], float] = lambda _: 1.0,
 ) -> Calibration:
     """Return how a job of a store will end.
 
@@ -57,6 +70,7 @@ def calibrate(
         outcomes: outcomes of the store, oldest first.
         model_s: predicted seconds of reading and cutting, before any correction.
         bounds: logarithms of how much faster and slower 80 of 100 jobs are by the probe.
+        weight_of: function that returns how much an outcome counts by what it was, at most 1.
     """
     faster, slower = bounds
     usable = [each for each in outcomes if each.model_s > 0 and each.engine_s > 0][-MOST:]
@@ -66,7 +80,7 @@ def calibrate(
     for age, each in enumerate(reversed(usable)):
         ratio = math.log(each.engine_s / each.model_s)
         unlike = math.log(each.model_s / max(model_s, 1e-6)) / ALIKE
-        weight = 0.5 ** (age / HALF_LIFE) / (1 + unlike**2)
+        weight = weight_of(each) * 0.5 ** (age / HALF_LIFE) / (1 + unlike**2)
         sample.append((min(max(ratio, -MOST_RATIO), MOST_RATIO), weight))
     low, bias, high = weighted_quantiles(sample, (0.1, 0.5, 0.9))
     return Calibration(bias, bias - low, high - bias, len(usable))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.core.stored_record import stored_record
 from swathe.costs.calibration import prior_sample, weighted_quantiles
 from swathe.costs.fit.robust_stats import weighted_median
 
@@ -78,9 +79,13 @@ class CallCosts:
 
     @classmethod
     def of(cls, compute: str | None) -> CallCosts:
-        """Return what the computing costs of a host say, as JSON; the defaults if nothing."""
+        """Return what the computing costs of a host say, as JSON; the defaults if nothing.
+
+        Raises:
+            CatalogError: If they are not values by name.
+        """
         record = {} if compute is None else json.loads(compute).get("call", {})
-        return cls(**{name: record[name] for name in asdict(cls()) if name in record})
+        return stored_record(cls, record, "costs of calls on this host")
 
     def learn(self, outcomes: Sequence[Outcome]) -> CallCosts:
         """Return the costs after some outcomes, oldest first."""

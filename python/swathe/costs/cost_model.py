@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from swathe import _swathe
+from swathe.core.stored_record import stored_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,15 +170,18 @@ class Costs:
 
     @classmethod
     def from_dict(cls, costs: Mapping[str, Any]) -> Costs:
-        """Return the costs from the result of `as_dict`."""
-        request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
-        multi_range = costs.get("multi_range")
-        vectors = None if multi_range is None else MultiRange(**multi_range)
-        values = costs.get("multiplexed")
-        multiplex = None if values is None else MultiplexCosts(**values)
-        return cls(
-            **{**costs, "request": request, "multi_range": vectors, "multiplexed": multiplex}
-        )
+        """Return the costs from the result of `as_dict`, of this version or another.
+
+        Raises:
+            CatalogError: If a cost is missing.
+        """
+        values = {name: value for name, value in costs.items() if value is not None}
+        if "request" in values:
+            values["request"] = tuple((int(size), float(s)) for size, s in values["request"])
+        for name, kind in (("multi_range", MultiRange), ("multiplexed", MultiplexCosts)):
+            if name in values:
+                values[name] = stored_record(kind, values[name], f"costs of a store, {name}")
+        return stored_record(cls, values, "costs of a store")
 
 
 def line_s(

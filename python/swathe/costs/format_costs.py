@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swathe.core.errors import OptionError
+from swathe.core.stored_record import stored_record
 from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class FormatCosts:
 
         Raises:
             OptionError: If nothing is known of the format.
+            CatalogError: If a cost is missing of those that were measured.
         """
         name = AS_SOURCE if name == SOURCE else name
         costs = USUAL_COSTS.get(name, usual) if isinstance(name, str) else None
@@ -55,7 +57,9 @@ class FormatCosts:
                 f"format: expected one of fits, {', '.join(USUAL_COSTS)}, found {short_text(name)}"
             )
         measurements = {} if compute is None else json.loads(compute).get("formats", {})
-        return cls(**measurements[name]) if name in measurements else costs
+        if name not in measurements:
+            return costs
+        return stored_record(cls, measurements[name], f"costs of {name} results on this host")
 
     def seconds(self, results: int, pixels: float) -> float:
         """Return the seconds of some results, and of all their pixels."""

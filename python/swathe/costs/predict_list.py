@@ -34,12 +34,13 @@ from swathe.costs.prediction import (
     total_of,
     widest_bounds,
 )
+from swathe.costs.tape_objects import TapeObjects
 from swathe.costs.write_costs import WriteCosts, output_key
 from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from swathe.arrays.array_tree import ArrayTree
     from swathe.core.argument_checks import Objective
@@ -127,7 +128,7 @@ def predict(
     settings: dict[str, Any] = {"mode": mode, "threads": threads, "objective": objective}
     settings |= {"machines": machines, "kind": kind, "write_costs": write_costs}
     pieces = read_pieces(targets, choices)
-    count, pixels, works = 0, 0.0, list[ArrayWork]()
+    count, pixels, works, on_tape = 0, 0.0, list[ArrayWork](), TapeObjects()
 
     def call(cutting: Prediction) -> Prediction:
         work = reduce(ArrayWork.plus, works)
@@ -137,13 +138,14 @@ def predict(
             cost = work.making(compute, name, count, pixels)
             cutting = work.add_to(of_results(work.widen(cutting), count, *cost))
             cutting = learn_making(cutting, work.product(f"cut as {name}"))
-        return of_call(cutting, known_call_costs(), count)
+        cutting = of_call(cutting, known_call_costs(), count)
+        return replace(cutting, staging=on_tape.notes())
 
     if not stores:
 
         def read(piece: TablePiece) -> RowTable:
             common: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
-            common["tree_of"] = arrays_of
+            common |= {"tree_of": arrays_of, "faults_of": on_tape.faults_of}
             return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **common)
 
         parts = []
@@ -157,6 +159,7 @@ def predict(
     for piece in pieces:
         most = _most(piece.first)
         options: dict[str, Any] = {"planes": span, "first": piece.first, "tree_of": arrays_of}
+        options["faults_of"] = on_tape.faults_of
         lists = target_lists(piece.table, stores, choices, most, **options)
         rows = next(iter(lists.values()))
         works.append(ArrayWork.of(rows, compute))
@@ -183,10 +186,11 @@ def target_lists(
     is_combined: bool = False,
     first: int = 0,
     tree_of: Callable[[str], ArrayTree | None] | None = None,
+    faults_of: Callable[[Sequence[str]], Mapping[str, str]] | None = None,
 ) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
 
-    `tree_of` is as for `read_targets`; it describes the file of each store.
+    `tree_of` and `faults_of` are as for `read_targets`, for the files of each store.
 
     Raises:
         TargetsError: If the list cannot be read.
@@ -211,6 +215,7 @@ def target_lists(
             is_combined=is_combined,
             first=first,
             tree_of=tree_of,
+            faults_of=faults_of,
         )
         for name in stores
     }

@@ -76,6 +76,8 @@ class Prediction:
         faults: reasons why objects cannot be read (up to a hundred per store) and why targets
             cannot be cut, each reason once.
         notes: reasons why the time is not known well, as that an array is read by its library.
+        staging: objects on tape by store, and how long staging takes at most; it does not count
+            in `median_s`, and neither do these objects.
         compute_s: computing time, summed over all threads.
         write_s: the part of `compute_s` that writes results, as to a folder of the disk where
             temporary files are, unless the output is known.
@@ -93,6 +95,7 @@ class Prediction:
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
     faults: list[str] = field(default_factory=list, repr=False)
     notes: list[str] = field(default_factory=list)
+    staging: list[str] = field(default_factory=list)
     compute_s: float = 0.0
     write_s: float = 0.0
     overhead_s: float = 0.0

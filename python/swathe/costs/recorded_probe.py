@@ -105,8 +105,7 @@ def probe(
     with Catalog.open() as catalog:
         keep_probe(catalog, result)
         if compute is None:
-            compute = measure_host(quick)
-            keep_host(catalog, compute)
+            compute = keep_host(catalog, measure_host(quick))
     result.compute = compute
     if picture is not None:
         title = f"{result.label} from {result.host}"

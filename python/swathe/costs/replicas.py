@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.core.errors import NotFoundError, SwatheError, TargetsError
+from swathe.core.errors import NotFoundError, OnTapeError, SwatheError, TargetsError
 from swathe.costs.predict_list import predict_targets, target_lists
 from swathe.costs.prediction import mix_replicas, readable_objects
 from swathe.costs.replica_stores import ReplicaStores
+from swathe.stores.staging.on_disk import faults_on_tape
 
 if TYPE_CHECKING:
     from swathe.arrays.array_tree import ArrayTree
@@ -54,6 +55,7 @@ def mix_targets(
     before: Container[str] = (),
     first: int = 0,
     tree_of: Callable[[str], ArrayTree | None] | None = None,
+    faults_of: Callable[[Sequence[str]], Mapping[str, str]] = faults_on_tape,
 ) -> MixedTargets:
     """Return a list whose files are distributed over stores as `predict(stores=...)` shows.
 
@@ -71,6 +73,8 @@ def mix_targets(
         before: sources of an earlier run, which are used again.
         first: number of the first target, for a piece of a list.
         tree_of: function that returns the arrays of a file, `None` for FITS, and keeps its index.
+        faults_of: function that returns which files are on tape, and why they cannot be read now:
+            their store counts as one that lacks them.
 
     Raises:
         TargetsError: If the list cannot be read.
@@ -85,7 +89,8 @@ def mix_targets(
         without_boxes = target_lists(targets, stores, choices, 0, **common)
         silent = _silent({name: rows.source.values for name, rows in without_boxes.items()})
     answering = [name for name in stores if name not in silent]
-    lists = target_lists(targets, answering, choices, **common | {"tree_of": tree_of})
+    common |= {"tree_of": tree_of, "faults_of": faults_of}
+    lists = target_lists(targets, answering, choices, **common)
     predictions = {
         name: predict_targets(rows, mode=mode, threads=threads) for name, rows in lists.items()
     }
@@ -93,7 +98,9 @@ def mix_targets(
     files = {name: rows.source.values for name, rows in lists.items()}
     readable = {name: readable_objects(predictions[name]) for name in lists}
     lacking = {
-        name: _lacking(files[name]) if readable[name] < len(files[name]) else set()
+        name: _lacking(files[name], faults_of(files[name]))
+        if readable[name] < len(files[name])
+        else set()
         for name in lists
     }
     store_of_file = choose_stores(files, shares, lacking, before)
@@ -135,7 +142,7 @@ def _why_silent(files: Sequence[str]) -> str:
         try:
             open_from_cache(file)
         except OSError as error:
-            if isinstance(error, NotFoundError):
+            if isinstance(error, NotFoundError | OnTapeError):
                 return ""
             reason = reason or str(error)
         except SwatheError:  # it answers, with a file that is none of ours
@@ -176,12 +183,15 @@ def choose_stores(
     return choice
 
 
-def _lacking(files: Sequence[str]) -> set[int]:
-    """Return the numbers of the files that cannot be opened in their store."""
+def _lacking(files: Sequence[str], on_tape: Container[str]) -> set[int]:
+    """Return the numbers of the files that are on tape, or cannot be opened in their store."""
     from swathe.files.file import open_from_cache
 
     lacking = set()
     for number, file in enumerate(files):
+        if file in on_tape:
+            lacking.add(number)
+            continue
         try:
             # Predicting has opened it, so the index knows most of them.
             open_from_cache(file)

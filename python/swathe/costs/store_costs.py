@@ -9,6 +9,8 @@ from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.costs.cost_model import Costs, Profile, Sample
 from swathe.costs.probing.probe_writes import writing_profile
+from swathe.costs.probing.save import WRITE_STAGES
+from swathe.costs.probing.write_stages import WriteStages
 from swathe.stores.registry import LOCAL_ROOT
 
 if TYPE_CHECKING:
@@ -38,6 +40,20 @@ def writing_costs(catalog: Catalog, store: Store) -> Profile | None:
                 return profile
         except ValueError:  # none of them can be true
             return None
+    return None
+
+
+def write_stages(catalog: Catalog, store: Store) -> WriteStages | None:
+    """Return the parts of a write by the last probe that measured them; `None` if there is none."""
+    of_roots = (stages_at(catalog, root) for root in _roots(store))
+    return next((stages for stages in of_roots if stages is not None), None)
+
+
+def stages_at(catalog: Catalog, root: str) -> WriteStages | None:
+    """Return the parts of a write at a root, as `write_stages`."""
+    for probe in catalog.probes(root, this_host()):
+        if WRITE_STAGES in probe.parameters:
+            return WriteStages.from_dict(probe.parameters[WRITE_STAGES])
     return None
 
 

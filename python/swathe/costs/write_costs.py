@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.core.stored_record import stored_record
 from swathe.costs.calibration import prior_sample, weighted_quantiles
 
 if TYPE_CHECKING:
@@ -56,9 +57,13 @@ class WriteCosts:
 
     @classmethod
     def of(cls, compute: str | None) -> WriteCosts:
-        """Return the costs of the temporary folder, by the computing costs of a host as JSON."""
+        """Return the costs of the temporary folder, by the computing costs of a host as JSON.
+
+        Raises:
+            CatalogError: If they are not values by name.
+        """
         record = {} if compute is None else json.loads(compute).get("write", {})
-        return cls(**record)
+        return stored_record(cls, record, "costs of writing on this host")
 
     def learn(self, outcomes: Sequence[Outcome], output: str) -> WriteCosts:
         """Return the costs of an output after some outcomes, oldest first.

@@ -93,7 +93,7 @@ class CutRun:
         *,
         is_only: bool,
     ) -> None:
-        """Cut a piece, and enter its rows into the manifest however it ends.
+        """Cut a piece or a part of it; enter its rows into the manifest however it ends.
 
         Args:
             work: targets and results of the piece.
@@ -102,7 +102,7 @@ class CutRun:
             todo: targets to cut.
             end: length in bytes up to which an archive is kept; `None` for a new run.
             replicas: stores that have copies of the objects.
-            is_only: whether the list has no other piece.
+            is_only: whether all of the list is cut now.
         """
         from swathe.arrays.indexing import running_formats
         from swathe.costs.array_work import ArrayWork
@@ -115,17 +115,22 @@ class CutRun:
         )
         from swathe.costs.prediction import of_call, of_results, read_at_once
         from swathe.costs.write_costs import output_key
+        from swathe.operations.array_results import are_npy_of_arrays
         from swathe.stores.registry import compute_costs
 
         output_paths, settings = self.output_paths, self.settings
         paths = {row: manifest.name[row] for row in results}
         is_made = not output_paths.result_options.is_plain
+        is_npy = work.results is None and are_npy_of_arrays(
+            output_paths.result_options.format, work.rows.hdu.take(todo)
+        )
+        is_cut_aside = is_made and not is_npy
         job = to_engine_job(
             work.rows.take(todo),
-            [f"{row}.fits" if is_made else paths[row] for row in todo],
+            [f"{row}.fits" if is_cut_aside else paths[row] for row in todo],
             replicas,
-            output=str(output_paths.cut_into),
-            kind="folder" if is_made else output_paths.kind,
+            output=str(output_paths.cut_into if is_cut_aside else output_paths.path),
+            kind="folder" if is_cut_aside else output_paths.kind,
             mode=settings["mode"],
             fill=settings["fill"],
             threads=settings["threads"],
@@ -169,8 +174,8 @@ class CutRun:
             with output_paths.scratch():
                 if self.output is None:
                     self.output = self._open(end)
-                batch = job.start(None if is_made else self.output)
-                piece = PieceFiles(work, manifest, todo, paths, is_only, replicas)
+                batch = job.start(None if is_cut_aside else self.output)
+                piece = PieceFiles(work, manifest, todo, paths, replicas, is_cut_aside=is_cut_aside)
                 self._run(batch, piece, prediction)
             event.add(bytes=int(manifest.bytes.sum()))
 
@@ -225,12 +230,24 @@ class CutRun:
                 batch.cancel()
                 raise
             finally:
-                try:
-                    cost = batch.finish()
-                    self.call.engine_s += time.perf_counter() - start_s
-                    self._count(cost, prediction, piece, is_whole=not stop.is_set())
-                finally:
-                    self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
+                cost = batch.finish()
+                self.call.engine_s += time.perf_counter() - start_s
+                self._count(cost, prediction, piece, is_whole=not stop.is_set())
+
+    def end_piece(self, manifest: Manifest, *, is_only: bool) -> None:
+        """Write and count the rows of a piece that has ended; Ctrl-C waits for that.
+
+        Args:
+            manifest: manifest of the piece.
+            is_only: whether the list has no other piece.
+        """
+        with _interrupt_later(lambda: None):
+            self.manifest_file.end_piece(manifest, is_only=is_only)
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave seconds that have passed out of the time that is predicted and measured."""
+        self.start_s += seconds
+        self._count_end_s += seconds if self._count_end_s else 0.0
 
     def _progress_report(
         self, batch: _swathe.Batch, targets: int, prediction: Prediction, show: ShowCount
@@ -287,7 +304,7 @@ class CutRun:
         else:
             # The time to make other results says nothing of the store.
             self.call.root = ""
-        self.call.targets += counts["ok"] - (len(piece.manifest.id) - len(piece.paths))
+        self.call.targets += sum(map(piece.manifest.is_ok, piece.paths))
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
         self._count_end_s = time.perf_counter()
 
@@ -323,8 +340,11 @@ class CutRun:
             should_stop,
         )
         if work.results is None:
-            arrays = ArrayResults(self.settings["mode"], self.settings["fill"])
-            return Converter(files, output_paths.result_options, work.rows, arrays)
+            options = output_paths.result_options
+            arrays = ArrayResults(
+                options.convert_array, should_stop, self.settings["mode"], self.settings["fill"]
+            )
+            return Converter(files, options, work.rows, arrays)
         todo = [row - work.first for row in piece.paths]
         return Combiner(
             files, output_paths.result_options, work.results, todo, work.first, work.rows
@@ -342,14 +362,14 @@ class CutRun:
         todo = np.array(piece.todo, np.int64)
         for outcome in maker.begin() if maker is not None else ():
             piece.enter(outcome)
-        enough = MOST_TOGETHER if maker is None else 1
+        enough = 1 if piece.is_cut_aside else MOST_TOGETHER
         while (news := batch.gather(enough, POLL_S)) is not None:
             results = DoneRows.of(todo, *news)
             piece.move(results)
-            if maker is None:
+            if not piece.is_cut_aside:
                 piece.enter_results(results)
-            else:
-                for cut in results.outcomes():
+            if maker is not None:
+                for cut in results.outcomes() if piece.is_cut_aside else results.failures():
                     for outcome in maker.take(cut):
                         piece.enter(outcome)
             count += len(results.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
@@ -23,11 +24,13 @@ from swathe.files.manifest import read_manifest
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_file import LongManifest, ManifestFile, is_in_pieces
 from swathe.files.manifest_table import ManifestTable
+from swathe.files.targets.arrays import FITS_NAMES
 from swathe.files.targets.pieces import RowPiece, TablePiece, read_pieces, whole_objects
 from swathe.files.targets.result_names import PieceNames, TextSet
+from swathe.stores.staging.on_disk import faults_on_tape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from astropy.table import Table
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from swathe.costs.time_left import CutProgress
     from swathe.files.targets.columns import ListOptions
     from swathe.operations.registry import ResultOptions
+    from swathe.stores.staging.hold import TapeHold
 
 
 @dataclass
@@ -55,6 +59,7 @@ class GivenList:
         suffix: suffix of all results of arrays; `None`: that of the format of their source.
         suffixes: suffix of results, by file of arrays.
         takes_arrays: whether results are made of arrays.
+        hold: what brings objects from tape and keeps them on disk; `None`: they are faults.
     """
 
     targets: Any
@@ -68,6 +73,7 @@ class GivenList:
     suffix: str | None = None
     suffixes: dict[str, str] = field(default_factory=dict)
     takes_arrays: bool = True
+    hold: TapeHold | None = None
 
     def pieces(self, result_options: ResultOptions) -> Iterator[RowPiece]:
         """Yield the list in pieces.
@@ -75,11 +81,54 @@ class GivenList:
         Raises:
             TargetsError: If the list cannot be read.
         """
-        read = partial(self._read, result_options, PieceNames())
-        return whole_objects(read_pieces(self.targets, self.choices), read)
+        names, pieces = PieceNames(), read_pieces(self.targets, self.choices)
+        hold = self.hold
+        if hold is None or result_options.is_combined or self.settings["stores"]:
+            return whole_objects(
+                pieces, lambda piece: self._read(result_options, names, piece, self._faults_of)
+            )
+        return (self._tape_piece(result_options, names, piece, hold) for piece in pieces)
+
+    def _tape_piece(
+        self,
+        result_options: ResultOptions,
+        names: PieceNames,
+        piece: TablePiece,
+        hold: TapeHold,
+    ) -> RowPiece:
+        """Return the rows of a piece; those of objects on tape are read again once these have come.
+
+        All are waited for now if one is not FITS by name: what is in it decides how the first
+        results are named.
+        """
+        later: frozenset[str] = frozenset()
+
+        def without_later(files: Sequence[str]) -> Mapping[str, str]:
+            nonlocal later
+            later = hold.from_tape(files)
+            if not all(map(FITS_NAMES.search, later)):
+                later = frozenset()
+                return self._faults_of(files)
+            # Replaced when they have come.
+            return dict.fromkeys(later, "on tape")
+
+        rows = self._read(result_options, names, piece, without_later)
+
+        def read_again(news: frozenset[str]) -> RowTable:
+            def faults_of(files: Sequence[str]) -> Mapping[str, str]:
+                others = dict.fromkeys(set(files).difference(news), "read before, or on tape")
+                return others | hold.faults
+
+            return self._read(result_options, lambda _: rows.name, piece, faults_of)
+
+        return RowPiece(rows, piece.is_last, None, later, read_again)
 
     def _read(
-        self, result_options: ResultOptions, names: PieceNames, piece: TablePiece
+        self,
+        result_options: ResultOptions,
+        names: Callable[[list[str]], list[str]],
+        piece: TablePiece,
+        faults_of: Callable[[Sequence[str]], Mapping[str, str]],
     ) -> RowTable:
         from swathe.costs.replicas import mix_targets
         from swathe.files.file import sky_of
@@ -106,6 +155,8 @@ class GivenList:
                 mode=settings["mode"],
                 threads=settings["threads"],
                 before=self.before,
+                # Of several copies one on disk is read.
+                faults_of=faults_of if len(settings["stores"]) == 1 else faults_on_tape,
                 **common,
             )
             rows = mixture.rows
@@ -117,9 +168,16 @@ class GivenList:
             counts = self.counts or dict.fromkeys(mixture.counts, 0)
             self.counts = {store: counts[store] + mixture.counts[store] for store in counts}
         else:
-            common |= {"choices": self.choices, "names": names}
+            common |= {"choices": self.choices, "names": names, "faults_of": faults_of}
             rows = read_targets(piece.table, sky_of, **common)
         return of_bands(rows, result_options.bands) if result_options.bands else rows
+
+    def _faults_of(self, files: Sequence[str]) -> Mapping[str, str]:
+        """Return which files are on tape only, once those that can be had have come from there."""
+        if self.hold is None:
+            return faults_on_tape(files)
+        self.hold.bring(files)
+        return self.hold.faults
 
     def _tree_of(self, file: str) -> ArrayTree | None:
         """Return the arrays of a file, and note the suffix of results in its format.
@@ -169,6 +227,7 @@ class ListRun:
     resume: bool
     _files_read: TextSet = field(default_factory=TextSet, init=False)
     _rereads: int = field(default=0, init=False)
+    _waits_s: float = field(default=0.0, init=False)
 
     def cut(self, first: RowPiece, others: Iterator[RowPiece]) -> ManifestTable | LongManifest:
         """Cut all pieces; return the manifest.
@@ -186,8 +245,7 @@ class ListRun:
         try:
             self._cut_piece(run, first, earlier, is_only=first.is_last)
             # Its memory is needed for the next piece.
-            piece, first = first, first._replace(rows=first.rows[:0], next_rows=None)
-            del piece
+            first = first._replace(rows=first.rows[:0], next_rows=None, read_again=None)
             for piece in others:
                 next_rows = piece.next_rows
                 self._cut_piece(run, piece, earlier, is_only=False)
@@ -260,6 +318,7 @@ class ListRun:
         is_only: bool,
     ) -> None:
         is_first = run.output is None
+        self._leave_out_waits(run)
         earlier, end = _earlier_of(piece.rows, earlier, run.output_paths)
         work = self._work(piece.rows, earlier)
         paths = run.output_paths
@@ -290,12 +349,19 @@ class ListRun:
         todo = work.inputs(results)
         waits = len(results) + (len(todo) if work.results is not None else 0)
         meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - waits
-        todo = without_faults(manifest, work.rows, todo)
         if work.results is not None:
             without_faults(manifest, work.rows, work.results.unused_rows(len(work.rows)))
+        stores = self.target_list.stores
         try:
-            stores = self.target_list.stores
-            run.cut(work, manifest, results, todo, end, stores, is_only=is_only)
+            try:
+                for rows, some in self._parts(run, piece, work.rows, results):
+                    work = replace(work, rows=rows)
+                    todo = without_faults(manifest, rows, work.inputs(some))
+                    is_whole = is_only and len(some) == len(results)
+                    run.cut(work, manifest, some, todo, end, stores, is_only=is_whole)
+            finally:
+                if run.output is not None:
+                    run.end_piece(manifest, is_only=is_only)
         except KeyboardInterrupt as error:
             if run.output is None:
                 if earlier is not None:
@@ -308,6 +374,38 @@ class ListRun:
                 f"{counts['ok']:,} of {sum(counts.values()):,} targets are done"
                 + ("" if piece.is_last else " in the part of the list that was read")
             ) from error
+
+    def _parts(
+        self, run: CutRun, piece: RowPiece, rows: RowTable, results: list[int]
+    ) -> Iterator[tuple[RowTable, list[int]]]:
+        """Yield the results that can be made now, and those of tape when their objects have come.
+
+        With each come all rows of the piece. Only those that these results need are complete.
+        """
+        hold = self.target_list.hold
+        if not piece.later or hold is None or piece.read_again is None:
+            yield rows, results
+            return
+        now: list[int] = []
+        on_tape: dict[str, list[int]] = {}
+        for row in results:
+            source = rows.source.value(row)
+            (on_tape.setdefault(source, []) if source in piece.later else now).append(row)
+        if now or not on_tape:
+            yield rows, now
+        for news in hold.arrivals(on_tape):
+            self._leave_out_waits(run)
+            yield (
+                piece.read_again(news),
+                sorted(chain.from_iterable(on_tape[name] for name in news)),
+            )
+
+    def _leave_out_waits(self, run: CutRun) -> None:
+        """Leave the time that objects on tape were waited for out of the time of the run."""
+        hold = self.target_list.hold
+        if hold is not None:
+            run.leave_out(hold.wait_s - self._waits_s)
+            self._waits_s = hold.wait_s
 
     def _enter_remaining(
         self, run: CutRun, rows: RowTable, earlier: Table | EarlierRows | None

@@ -18,14 +18,17 @@ from swathe.core.argument_checks import (
 from swathe.core.errors import OptionError, OutputError
 from swathe.core.host import cores
 from swathe.core.outputs import make_folder, sole_writer
+from swathe.core.value_errors import short_text
 from swathe.files.planes import plane_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from swathe.core.argument_checks import Objective
+    from swathe.core.argument_checks import Objective, Stage
     from swathe.core.box import Mode
     from swathe.costs.time_left import CutProgress
+    from swathe.cutting.list_run import GivenList
+    from swathe.cutting.output_paths import OutputPaths
     from swathe.files.manifest_file import LongManifest
     from swathe.files.manifest_table import ManifestTable
     from swathe.files.planes import Planes
@@ -52,6 +55,7 @@ def cut_many(
     frame: str | None = None,
     ra: str | None = None,
     dec: str | None = None,
+    stage: Stage | None = None,
     **own_options: Any,
 ) -> ManifestTable | LongManifest:
     """Cut many regions; each file is opened and decompressed once for all of its targets.
@@ -108,6 +112,11 @@ def cut_many(
         frame: frame of positions, if not ICRS or the columns' own frame, such as `galactic`, `fk4`.
         ra: name of the column of right ascension or longitude, if that is ambiguous.
         dec: name of the column of declination or latitude.
+        stage: what to do about objects that are on tape only, in stores whose objects are staged.
+            By default their targets have the status `error`. With `wait` all are asked for,
+            ordered by tape, and pinned until the end, however it ends; what is on disk is cut
+            first, and the rest as it comes. Those that cannot be had are errors of their targets.
+            Stacks, pictures of three bands and lists of arrays begin when all have come.
         **own_options: options of the operation. A stack has one: `stack`, the way to combine
             pixels: `mean` (default), `median`, `sigma-clipped` or `weighted`.
 
@@ -136,14 +145,13 @@ def cut_many(
             `overwrite` is true.
         OptionError: If options do not fit together.
         OutputError: If results cannot be written at all, or an output is a file that is read.
+        StagingError: If a staging service fails, or a tape is read for a day without progress.
         KeyboardInterrupt: After Ctrl-C, when the manifest is written.
     """
-    from swathe.costs.format_costs import SOURCE
     from swathe.cutting.earlier_run import sources_before
-    from swathe.cutting.list_run import GivenList, ListRun
+    from swathe.cutting.list_run import GivenList
     from swathe.cutting.output_paths import OutputPaths
     from swathe.files.targets.target_list import choices_of
-    from swathe.operations.array_results import FITS_SUFFIX
     from swathe.operations.registry import ResultOptions
 
     start_s = time.perf_counter()
@@ -174,19 +182,47 @@ def cut_many(
         "objective": objective,
         "stores": check_texts("stores", stores),
     }
+    if stage not in (None, "wait"):
+        raise OptionError(f"stage: expected 'wait', found {short_text(stage)}")
     target_list = GivenList(
         targets, choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec), settings
     )
     if resume and settings["stores"]:
         target_list.before = sources_before(output_paths)
+    if stage is None:
+        return _cut(target_list, output_paths, progress, start_s, overwrite, resume, format)
+    from swathe.stores.staging.hold import TapeHold
+
+    with TapeHold() as target_list.hold:
+        return _cut(target_list, output_paths, progress, start_s, overwrite, resume, format)
+
+
+def _cut(
+    target_list: GivenList,
+    output_paths: OutputPaths,
+    progress: bool | Callable[[CutProgress], object],
+    start_s: float,
+    overwrite: bool,
+    resume: bool,
+    file_format: str | None,
+) -> ManifestTable | LongManifest:
+    """Cut a list. Its first part tells whether its rows name arrays."""
+    from swathe.cutting.list_run import ListRun
+    from swathe.cutting.output_paths import OutputPaths
+    from swathe.operations.array_results import FITS_SUFFIX
+    from swathe.operations.registry import ResultOptions
+
+    result_options, settings = output_paths.result_options, target_list.settings
     is_fits = result_options.is_plain
     target_list.takes_arrays = not result_options.is_combined
-    target_list.suffix = FITS_SUFFIX if is_fits and format is not None else None
+    target_list.suffix = FITS_SUFFIX if is_fits and file_format is not None else None
     pieces = target_list.pieces(result_options)
     first = next(pieces)
     if is_fits and target_list.suffixes:
         # The engine writes FITS of images only.
-        output_paths = OutputPaths.of(output, ResultOptions.read(file_format=SOURCE))
+        from swathe.costs.format_costs import SOURCE
+
+        output_paths = OutputPaths.of(output_paths.path, ResultOptions.read(file_format=SOURCE))
     target_list.takes_arrays &= not output_paths.result_options.is_plain
     output_paths = output_paths._replace(suffixes=target_list.suffixes)
     list_run = ListRun(output_paths, target_list, settings, progress, start_s, overwrite, resume)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from contextlib import suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
 from swathe.core.argument_checks import check_fill, check_objective, check_text
-from swathe.core.box import box_around, box_from_section, height_width, validated_box
+from swathe.core.box import MODES, box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.cutting.one_array import RegionOptions, cut_array, refuse_options
+from swathe.cutting.one_array import RegionOptions, cut_array, cut_window, refuse_options
 from swathe.files.array_file import ArrayFile
-from swathe.files.file import open_any
+from swathe.files.file import open_any, with_external
 from swathe.files.source_name import name_of
 from swathe.files.targets.positions import position, size_of
 from swathe.stores.registry import is_named
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from swathe.files.source_name import Source
 
 BOX = "x0, y0, width, height"
+NONE = {NoneType}
 
 
 def cut(
@@ -58,6 +60,7 @@ def cut(
     time: tuple[Any, Any] | None = None,
     with_quality: bool = False,
     objective: Objective = "auto",
+    allow_external: bool = False,
 ) -> Cutout | Any:
     """Cut one region out of an image of FITS, or out of an array of another format.
 
@@ -107,6 +110,7 @@ def cut(
             read while the line is idle, and what it takes of the line while other reads of this
             process fill it. `latency`: always the time. `throughput`: always what it takes of the
             line and the server; a read alone then takes longer.
+        allow_external: whether the array may lie in other files of the folder, as in `swathe.open`.
 
     Returns:
         A `Cutout` of a FITS file, an `ArrayCutout` of another one.
@@ -120,7 +124,16 @@ def cut(
         NoOverlapError, PartialOverlapError, RegionError: If the region is outside or invalid.
     """
     fill, objective = check_fill(fill), check_objective(objective)
-    check_text("mode", mode)
+    if not isinstance(mode, str) or mode not in MODES:
+        check_text("mode", mode)
+    name = name_of(path)
+    places = (section, center, shape, sky, size, size_deg, frame, index, bounds, time)
+    has_more = with_quality or allow_external or {*map(type, (*places, hdu, fill, planes))} != NONE
+    if isinstance(array, str) and mode in MODES and not has_more:
+        with suppress(ChangedError):  # it is opened anew below
+            window = cut_window(name, array, box, objective)
+            if window is not None:
+                return window
     ways = {"box": box, "section": section, "center": center, "sky": sky, "bounds": bounds}
     names = [name for name, value in ways.items() if value is not None]
     if len(names) != 1 and (names or (index is None and time is None)):
@@ -137,9 +150,9 @@ def cut(
         raise RegionError("give slices or planes: slices choose planes too")
     place, side = _in_sky(sky, size, size_deg, frame)
 
-    name = name_of(path)
-
     def cut_from(file: File | ArrayFile) -> Cutout | ArrayCutout:
+        if allow_external:
+            file = with_external(file)
         if isinstance(file, ArrayFile):
             refuse_options(name, "arrays", {"hdu": hdu, "fill": fill, "planes": planes})
             pixels = center_box if box is None else validated_box(*_as("box", BOX, box))

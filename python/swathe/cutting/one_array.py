@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
 from swathe.files.array_cutout import cut_region, quality_planes
-from swathe.files.array_region import region_of
+from swathe.files.array_region import ArrayRegion, region_of
 from swathe.files.array_sides import join_sides
+from swathe.files.file import windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from astropy.coordinates import SkyCoord
+    from numpy.typing import NDArray
 
     from swathe.core.angles import Size
     from swathe.core.argument_checks import Objective
@@ -43,6 +45,12 @@ class RegionOptions:
     bounds: tuple[float, float, float, float] | None = None
     time: tuple[Any, Any] | None = None
     sky: tuple[SkyCoord, Size] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Check whether nothing gives a region; an index without names gives none."""
+        has_place = self.box is not None or self.section is not None or self.sky is not None
+        return not (has_place or self.index or self.bounds is not None or self.time is not None)
 
     def parts(self, array: Array) -> list[dict[int, tuple[int, int]]]:
         """Return `(start, stop)` of the bounds and times, by the number of the axis.
@@ -88,13 +96,15 @@ def cut_array(
 
     Raises:
         NoSuchArrayError: If there is no such array, or there are several.
+        FormatError: If the array is refused.
         RegionError: If the region is invalid or outside the array.
     """
-    if not options.index and replace(options, index=None) == RegionOptions():
+    if options.is_empty:
         raise RegionError(
             f"{file.url}: give one of box, section, center, sky, bounds, index and time"
         )
     array = file.array(path)
+    array.check_readable()
     if with_quality and not quality_planes(file, array):
         warnings.warn(
             f"{file.url}, array {array.path}: with_quality: expected quality planes in "
@@ -120,6 +130,28 @@ def cut_array(
         return cuts[0]
     (axis,) = (axis for axis in parts[0] if parts[0][axis] != parts[1][axis])
     return join_sides(cuts[0], cuts[1], axis)
+
+
+def cut_window(name: str, path: str, box: Any, objective: Objective) -> ArrayCutout | None:
+    """Cut a small box that lies in an array of a local file that is open.
+
+    It is the way of most cuts: what `cut_array` asks for, such a cut has not. All that
+    needs no Python is one call, so that threads seldom wait for each other.
+
+    Returns:
+        `None` if the file is not open or has changed, or the box is another.
+    """
+    import numpy as np
+
+    windows = windows_of(name, path)
+    window = None if windows is None else windows.reader.cut(box, objective)
+    if windows is None or window is None:
+        return None
+    file, array, _ = windows
+    pixels, start, stop, shape = window
+    elements: NDArray[Any] = np.ndarray(shape, array.dtype, memoryview(pixels))
+    region = ArrayRegion(start, stop)
+    return cut_region(file, array, region, objective=objective, elements=elements)
 
 
 def refuse_options(what: str, kind: str, options: Mapping[str, Any]) -> None:

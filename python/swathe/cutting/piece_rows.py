@@ -62,6 +62,14 @@ class DoneRows(NamedTuple):
             moves,
         )
 
+    def failures(self) -> Iterator[RowOutcome]:
+        """Yield the rows that are not `ok`."""
+        from swathe.operations.make_results import RowOutcome
+
+        for at, status, reason in self.failed:
+            row, version = int(self.rows[at]), self.version.value(at)
+            yield RowOutcome(row, status, reason, version=version)
+
     def outcomes(self) -> Iterator[RowOutcome]:
         """Yield the rows one by one."""
         from swathe.operations.make_results import RowOutcome
@@ -84,16 +92,16 @@ class PieceFiles(NamedTuple):
         manifest: outcome of each row.
         todo: targets to cut.
         paths: paths of the results to make, by row of the manifest.
-        is_only: whether the list has no other piece.
         replicas: stores that have copies of the objects.
+        is_cut_aside: whether the engine cuts into intermediate files, from which results are made.
     """
 
     work: CutWork
     manifest: Manifest
     todo: list[int]
     paths: dict[int, str]
-    is_only: bool
     replicas: ReplicaStores | None = None
+    is_cut_aside: bool = False
 
     def enter(self, outcome: RowOutcome) -> None:
         """Enter the outcome of a row."""

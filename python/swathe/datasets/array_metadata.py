@@ -46,6 +46,15 @@ INSTRUMENTS = (
     "altimeter_sensor_name",
     "Sensor_Name",
 )
+ORBITS = (
+    "ORBITNUMBER",
+    "STARTORBITNUMBER",
+    "StartOrbitNumber",
+    "start_orbit_number",
+    "orbit_number",
+    "OrbitNumber",
+    "orbit",
+)
 ODL = ("CoreMetadata.0", "coremetadata", "coremetadata.0")
 INFORMATION = "/HDFEOS INFORMATION"
 LONGEST_TEXT = 4_000_000
@@ -96,6 +105,12 @@ class FileMetadata:
             for names in (PLATFORMS, INSTRUMENTS)
         )
         return platform, instrument
+
+    def orbit(self) -> int | None:
+        """Return the number of the orbit, the first of several; `None` if unknown."""
+        values = (np.ravel(self._attributes.get(name, ())) for name in ORBITS)
+        texts = (str(each[0]).strip() for each in values if each.size)
+        return next((int(text) for text in texts if text.isdecimal() and len(text) < 10), None)
 
 
 def _word(value: Any) -> str | None:

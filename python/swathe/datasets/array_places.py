@@ -17,8 +17,9 @@ from swathe.datasets.spherical import cross, degrees, directions, length
 from swathe.files.array_region import plane_axes
 from swathe.files.places import geotiff
 from swathe.files.places.coordinates import BLOCK_ELEMENTS, MOST_ROW_ELEMENTS, check_size, values_of
+from swathe.files.places.gctp import check_radius
 from swathe.files.places.grid import check_axis
-from swathe.files.places.hdf_eos_grid import EosGrid, check_radius, eos_grid
+from swathe.files.places.hdf_eos_grid import EosGrid, eos_grid
 from swathe.files.places.regions import pair_on_axes, tie_points_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.datasets import healpix
-from swathe.datasets.spherical import angle, directions, length, outlines_near
+from swathe.datasets.spherical import angle, directions, distances, length, outlines_near
 from swathe.files.places.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -114,6 +114,41 @@ class EarthArea:
     def _has_latitude(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         with np.errstate(invalid="ignore"):
             return self.bounds.has_latitude(np.degrees(np.arcsin(np.clip(points[:, 2], -1, 1))))
+
+
+def boxes_that_touch(
+    boxes: Sequence[Sequence[float]], outlines: Sequence[Sequence[float]]
+) -> list[bool]:
+    """Return which of many boxes touch an array with one of its outlines.
+
+    Most are decided together, by the distance of their centres from the outlines; the others, at
+    its edge, one by one.
+
+    Args:
+        boxes: boxes `(west, south, east, north)` in degrees, as of `Bounds`.
+        outlines: outlines of the array.
+    """
+    if not boxes or not outlines:
+        return [False] * len(boxes)
+    west, south, east, north = np.array(boxes, float).T
+    width = east - west + 360 * (west > east)
+    centers = directions(west + width / 2, (south + north) / 2)
+    # A box that is wider than half a turn is in no circle that is smaller than the Earth.
+    radius = np.where(width > 180, math.pi, 0.0)
+    for lon in (west, east):
+        for lat in (south, north):
+            radius = np.maximum(radius, angle(directions(lon, lat), centers))
+    inside, near = np.zeros(len(boxes), bool), np.zeros(len(boxes), bool)
+    for outline in outlines:
+        polygon = _corners(outline)
+        shape = (len(boxes), *polygon.shape)
+        distance = distances(np.broadcast_to(polygon, shape), centers)
+        inside |= distance == 0
+        near |= distance <= radius + NEAR
+    return [
+        bool(is_inside or (is_near and EarthArea(Bounds.of(box)).touches([outlines])[0]))
+        for box, is_inside, is_near in zip(boxes, inside, near, strict=True)
+    ]
 
 
 def _corners(outline: Sequence[float]) -> NDArray[np.float64]:

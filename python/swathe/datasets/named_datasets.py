@@ -10,11 +10,16 @@ from swathe.core.argument_checks import check_text, check_threads
 if TYPE_CHECKING:
     import builtins
     import os
+    from collections.abc import Collection
 
     from swathe.catalog import Catalog, Dataset, Replica
+    from swathe.core.argument_checks import Stage
     from swathe.datasets.mirror_plan import MirrorPlan
     from swathe.datasets.mirroring import MirrorReport
     from swathe.datasets.scan import ScanReport
+
+CHANGING = "it is being written"
+"""Reason why an object is left out for now."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ def add(
     calib_level: int = 2,
     objects: str | os.PathLike[str] | None = None,
     threads: int | None = None,
+    stage: Stage | None = None,
     progress: bool = True,
 ) -> ScanReport:
     """Catalogue the images below a folder of a store, so that they can be searched.
@@ -57,12 +63,16 @@ def add(
         objects: text file with one object path of the store per line; by default the store is
             listed.
         threads: number of threads that read headers; by default 4 per core.
+        stage: what to do about objects that are on tape only. By default they are entered without
+            headers, and found by no search. With `wait` they are asked for, up to 1,000 at a time
+            in the order of the tapes, and each is released when its headers are read.
         progress: whether to show a bar, if standard error is a terminal.
 
     Raises:
         DatasetError: If the name, the place or the pattern is invalid, or the name is taken.
         NoSuchStoreError: If there is no such store.
         NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        StagingError: If a staging service fails.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
@@ -76,7 +86,7 @@ def add(
     with Catalog.open() as catalog:
         dataset = catalog.add_dataset(name, store, prefix, pattern, calib_level)
         try:
-            return _scan(catalog, dataset, objects, threads, progress)
+            return update(catalog, dataset, objects, threads, progress, stage=stage)
         except BaseException:
             # Remove the dataset if no object was read; else keep it to continue later.
             if not catalog.replicas(name, store):
@@ -91,6 +101,7 @@ def sync(
     threads: int | None = None,
     reread: bool = False,
     calib_level: int | None = None,
+    stage: Stage | None = None,
     progress: bool = True,
 ) -> ScanReport:
     """Update a dataset: read new and changed objects, record vanished ones.
@@ -106,6 +117,7 @@ def sync(
         threads: as in `add`.
         reread: whether to read all headers, also those of unchanged objects.
         calib_level: new calibration level, 0 to 4; by default unchanged.
+        stage: as in `add`.
         progress: as in `add`.
 
     Raises:
@@ -120,38 +132,63 @@ def sync(
     with Catalog.open() as catalog:
         if calib_level is not None:
             catalog.set_calib_level(name, calib_level)
-        return _scan(catalog, catalog.dataset(name), objects, threads, progress, reread)
+        dataset = catalog.dataset(name)
+        return update(catalog, dataset, objects, threads, progress, reread, stage=stage)
 
 
-def _scan(
+def update(
     catalog: Catalog,
     dataset: Dataset,
-    objects: str | os.PathLike[str] | None,
-    threads: int | None,
-    progress: bool,
+    objects: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool = False,
     reread: bool = False,
+    changing: Collection[str] = (),
+    stage: Stage | None = None,
 ) -> ScanReport:
-    import os
-    from pathlib import Path
+    """Update a dataset of an open catalogue as `sync` does; leave out objects that are changing.
 
+    Raises:
+        NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        CatalogError: If the catalogue cannot be written.
+    """
+    import os
+    from contextlib import ExitStack
+    from pathlib import Path, PurePosixPath
+
+    from swathe.core.errors import OptionError
     from swathe.core.progress import progress_bar
+    from swathe.core.value_errors import short_text
     from swathe.datasets.scan import scan
     from swathe.datasets.zarr_folders import with_zarr_folders
-    from swathe.stores.listing import list_objects, read_list
+    from swathe.stores.listing import UnlistedObject, list_objects, read_list
+    from swathe.stores.staging.hold import TapeHold
 
     if objects is not None:
         paths = read_list(Path(os.fspath(objects)), dataset.prefix, dataset.pattern)
     else:
         every = list_objects(catalog.store(dataset.store), dataset.prefix, None)
         paths = with_zarr_folders(every, dataset.prefix, dataset.pattern)
-    names = [*paths]
-    with progress_bar("cataloguing", progress, len(names)) as show_count:
+    # A Zarr folder is changing with each of its objects.
+    folders_too = {
+        *changing,
+        *(str(each) for path in changing for each in PurePosixPath(path).parents),
+    }
+    names = [
+        UnlistedObject(each.path, CHANGING) if each.path in folders_too else each for each in paths
+    ]
+    if stage not in (None, "wait"):
+        raise OptionError(f"stage: expected 'wait', found {short_text(stage)}")
+    with ExitStack() as stack:
+        hold = None if stage is None else stack.enter_context(TapeHold())
+        show_count = stack.enter_context(progress_bar("cataloguing", progress, len(names)))
         return scan(
             catalog,
             dataset.name,
             names,
             threads=threads,
             reread=reread,
+            hold=hold,
             show=lambda count, _total: show_count(count),
         )
 

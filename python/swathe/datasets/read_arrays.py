@@ -42,6 +42,7 @@ def array_granules(path: str, file: ArrayFile, size: int) -> list[Granule]:
     metadata = FileMetadata(file)
     places = Places()
     platform, instrument = metadata.origin()
+    orbit = metadata.orbit()
     granules = []
     for number, array in enumerate(arrays):
         place, note = _place(places, array)
@@ -61,6 +62,7 @@ def array_granules(path: str, file: ArrayFile, size: int) -> list[Granule]:
                 instrument=instrument,
                 array=array.path,
                 place=place,
+                orbit=orbit,
             )
         )
     return granules

@@ -14,16 +14,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from swathe.catalog.records.datasets import Granule, Replica, State
-from swathe.core.errors import FormatError, NotFoundError, SwatheError
+from swathe.core.errors import FormatError, NotFoundError, OnTapeError, StagingError, SwatheError
 from swathe.core.host import cores
 from swathe.datasets.read_granules import ObjectHeaders, granules_of, read_headers
 from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.registry import with_store_names
+from swathe.stores.staging.on_disk import places_off_disk
+from swathe.stores.staging.stager import divide, in_tape_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from swathe.catalog import Catalog
+    from swathe.stores.staging.hold import TapeHold
 
 KEEP_OBJECTS = 500
 KEEP_S = 3.0
@@ -32,6 +35,10 @@ THREADS_PER_CORE = 4
 """Threads per core; most of the time they wait for the store."""
 AHEAD = 4
 """Number of objects per thread that are read ahead."""
+MOST_ON_DISK = 1000
+"""Number of objects that are asked for from tape at the same time."""
+ON_TAPE = "on tape"
+"""Reason of an object whose headers were not read, as it is on tape only."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,10 @@ class ScanReport:
         unchanged: number of objects not read again.
         read: number of objects read and catalogued.
         images: number of granules in these objects.
+        arrays: number of those that are arrays, not images.
         vanished: number of objects that no longer exist.
         returned: number of vanished objects that exist again, unchanged.
+        on_tape: number of objects on tape only, whose headers were not read.
         faults: objects that cannot be catalogued, with the reason.
         notes: reasons why images have no position though they should, with counts.
         elapsed_s: duration.
@@ -64,8 +73,10 @@ class ScanReport:
     unchanged: int = 0
     read: int = 0
     images: int = 0
+    arrays: int = 0
     vanished: int = 0
     returned: int = 0
+    on_tape: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
     elapsed_s: float = 0.0
@@ -78,9 +89,12 @@ def scan(
     *,
     threads: int | None = None,
     reread: bool = False,
+    hold: TapeHold | None = None,
     show: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> ScanReport:
     """Update a dataset from a listing of its store.
+
+    Objects on tape only are entered without their headers, unless there is a `hold`.
 
     Args:
         catalog: catalogue of the dataset.
@@ -88,6 +102,7 @@ def scan(
         objects: all objects of the listing; others have vanished.
         threads: number of threads that read headers.
         reread: whether to read the headers of unchanged objects, too.
+        hold: what brings objects from tape; each is released when its headers are read.
         show: function called with the number of finished objects, and of all.
 
     Raises:
@@ -120,7 +135,7 @@ def scan(
     keeper = _Keeper(catalog, dataset, store)
     if reread:
         to_read = [(now, before and replace(before, version=None)) for now, before in to_read]
-    for outcome, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
+    for outcome, before in _with_tape(store, to_read, threads or THREADS_PER_CORE * cores(), hold):
         replica, images = _catalogue_entry(outcome, before, report)
         keeper.add(replica, images)
         count += 1
@@ -138,6 +153,42 @@ def scan(
     catalog.set_sync_time(dataset)
     report.elapsed_s = time.monotonic() - start_s
     return report
+
+
+def add_objects(
+    catalog: Catalog,
+    dataset: str,
+    objects: Mapping[ListedObject, tuple[float | None, float | None]],
+) -> list[SkippedObject]:
+    """Catalogue new objects of a dataset. One that is of no known format is recorded as damaged.
+
+    Args:
+        catalog: catalogue of the dataset.
+        dataset: name of the dataset.
+        objects: first and last time, MJD (UTC), of what is in each object, for images and arrays
+            that do not have their own.
+
+    Returns:
+        Objects that could not be read, perhaps for a time, and the reason.
+
+    Raises:
+        NoSuchDatasetError: If there is no such dataset.
+    """
+    store, report = catalog.dataset(dataset).store, ScanReport(dataset)
+    entries, failed = [], []
+    for outcome, _ in _headers(store, [(each, None) for each in objects], cores()):
+        replica, images = _catalogue_entry(outcome, None, report)
+        if replica.state == "failed":
+            failed.append(SkippedObject(replica.path, replica.reason or ""))
+            continue
+        first, last = objects[outcome.entry]
+        new = [
+            image if image.t_min is not None else replace(image, t_min=first, t_max=last)
+            for image in images or ()
+        ]
+        entries.append((replica, new))
+    catalog.put_objects(dataset, store, entries)
+    return failed
 
 
 def _sort_out(
@@ -174,6 +225,35 @@ class _Read:
     entry: ListedObject
     headers: ObjectHeaders | None = None
     error: SwatheError | None = None
+
+
+def _with_tape(
+    store: str,
+    entries: list[tuple[ListedObject, Replica | None]],
+    threads: int,
+    hold: TapeHold | None,
+) -> Iterator[tuple[_Read, Replica | None]]:
+    """Read headers of what is on disk, then of what comes from tape, part by part."""
+    by_name = {f"{store}:{entry.path}": (entry, before) for entry, before in entries}
+    places = places_off_disk(by_name)
+    # The others are read, or are an error when they are opened.
+    on_tape = {name: each for name, each in places.items() if each.locality == "nearline"}
+    yield from _headers(
+        store, [each for name, each in by_name.items() if name not in on_tape], threads
+    )
+    if hold is None:
+        for name in on_tape:
+            entry, before = by_name[name]
+            yield _Read(entry, error=OnTapeError(name)), before
+        return
+    for part in divide(in_tape_order(on_tape), MOST_ON_DISK):
+        for news in hold.arrivals(part):
+            for name in news.intersection(hold.faults):
+                entry, before = by_name[name]
+                yield _Read(entry, error=StagingError(f"{name}: {hold.faults[name]}")), before
+            sound = [name for name in part if name in news and name not in hold.faults]
+            yield from _headers(store, [by_name[name] for name in sound], threads)
+            hold.release(sound)
 
 
 def _headers(
@@ -217,6 +297,12 @@ def _catalogue_entry(
     path = entry.path
     replica = Replica(path, path, entry.size, entry.mark, None, "ok")
     error = outcome.error
+    if isinstance(error, OnTapeError):
+        report.on_tape += 1
+        if before is not None and before.state == "ok" and _is_same(before, entry):
+            return replace(replica, version=before.version), None
+        version = before.version if before else None
+        return replace(replica, state="failed", version=version, reason=ON_TAPE), None
     images: list[Granule] = []
     if outcome.headers is not None:
         replica = replace(replica, version=outcome.headers.version)
@@ -243,6 +329,7 @@ def _catalogue_entry(
         ), None
     report.read += 1
     report.images += len(images)
+    report.arrays += sum(image.array is not None for image in images)
     for image in images:
         if image.note is not None:
             report.notes[image.note] = report.notes.get(image.note, 0) + 1

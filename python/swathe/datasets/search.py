@@ -7,7 +7,6 @@ import math
 from contextlib import closing
 from functools import lru_cache
 from itertools import groupby
-from numbers import Real
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from swathe.core.argument_checks import check_text
 from swathe.core.errors import DatasetError, RegionError
 from swathe.core.value_errors import short_text
 from swathe.datasets.search_table import COLUMNS, columns_of, read_shape, sorted_table
+from swathe.datasets.search_times import read_times
 from swathe.files.targets.bounds import BOUNDS
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def find(
     limit: int | None = None,
     bounds: tuple[float, float, float, float] | None = None,
     place: tuple[float, float] | None = None,
+    most_files: int | None = None,
 ) -> Table:
     """Find the images and arrays of datasets by position, time and band.
 
@@ -63,6 +64,7 @@ def find(
         frame: frame of `sky`, if not ICRS, such as `galactic`.
         dataset: name of the only dataset to search.
         time: start and end, as MJD (UTC), ISO text or astropy times; images that overlap match.
+            An end as `2005-10-01`, without a time, is the end of that day.
         band: filter name as in headers, or a range of wavelengths in metres, as a pair or as text,
             `5e-7,6e-7`.
         catalog: catalogue to search; `None` for the default one.
@@ -70,6 +72,7 @@ def find(
         bounds: `(west, south, east, north)` on the Earth in degrees; arrays that overlap the box
             match. `west > east` crosses the dateline.
         place: `(longitude, latitude)` on the Earth in degrees; arrays that cover it match.
+        most_files: number of files above which the search is an error, and ends.
 
     Returns:
         One row per image or array, sorted by `file` (`STORE:path`) and `hdu`, with the columns of
@@ -80,7 +83,7 @@ def find(
         no place on the Earth, `bounds` and `place` none in the sky.
 
     Raises:
-        DatasetError: If position, time or band are invalid.
+        DatasetError: If position, time or band are invalid, or more files match than `most_files`.
         NoSuchDatasetError: If there is no such dataset.
         CatalogError: If the catalogue cannot be read.
     """
@@ -109,6 +112,7 @@ def find(
     criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit, on_earth)
     with use_catalog(catalog) as open_catalog:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
+        files: set[Any] = set()
         with closing(open_catalog.copies_by_parts(criteria)) as parts:
             for part in parts:
                 copies = {number: list(of_it) for number, of_it in groupby(part, attrgetter("id"))}
@@ -117,6 +121,13 @@ def find(
                 some = some if area is None else _that_touch(area, some)
                 for column, values in zip(columns, columns_of(some, copies), strict=True):
                     column += values
+                if most_files is not None:
+                    files.update(columns[0][-len(some) :] if some else ())
+                    if len(files) > most_files:
+                        raise DatasetError(
+                            f"expected {most_files:,} matching files at most, found more; give a "
+                            "shorter time or a smaller place"
+                        )
                 if limit is not None and len(columns[0]) >= limit:
                     break
         if limit is not None:
@@ -210,43 +221,6 @@ def _place(sky: Any, radius_deg: float, frame: str | None) -> _SearchArea:
     if not 0 <= radius_deg <= 180:
         raise DatasetError(f"radius: expected 0 to 180 degrees, found {radius_deg}")
     return _SearchArea(ra % 360.0, dec, radius_deg)
-
-
-def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
-    """Return start and end, as `find` accepts them, as MJD in UTC.
-
-    Raises:
-        DatasetError: If they are invalid.
-    """
-    if time is None:
-        return None
-    if not isinstance(time, tuple | list) or len(time) != 2:
-        raise DatasetError(f"time: expected a start and an end, found {time!r}")
-    start, end = _mjd(time[0]), _mjd(time[1])
-    if start > end:
-        raise DatasetError(f"time: expected the start before the end, found MJD {start} to {end}")
-    return start, end
-
-
-def _mjd(value: Any) -> float:
-    text = str(value).strip()
-    try:
-        mjd = float(value if isinstance(value, Real) else text)
-    except ValueError:
-        from astropy.time import Time
-
-        try:
-            moment = value if isinstance(value, Time) else Time(text, scale="utc")
-            mjd = float(moment.utc.mjd)
-        except Exception as error:  # each format of astropy has its own
-            raise DatasetError(
-                f"time: expected an MJD, or text as 2005-09-21T04:30:00 (UTC); found {text[:50]!r}"
-            ) from error
-    except TypeError as error:
-        raise DatasetError(f"time: expected an MJD or text, found {text[:50]!r}") from error
-    if not math.isfinite(mjd):
-        raise DatasetError(f"time: expected a finite MJD, found {mjd}")
-    return mjd
 
 
 def _band(band: str | tuple[float, float] | None) -> str | tuple[float, float] | None:

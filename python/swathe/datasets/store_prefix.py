@@ -19,7 +19,7 @@ def split_place(place: str) -> tuple[str, str]:
     if not colon or not store or "/" in store or "://" in place:
         raise DatasetError(
             "place of a dataset: expected STORE:PREFIX, the name of a store and a folder in it, "
-            f"found {place[:200]!r}"
+            f"found {place[:200]!r}; a folder in no store needs one: swathe store add NAME FOLDER"
         )
     if ".." in prefix.split("/") or not (prefix or ".").isprintable():
         raise DatasetError(f"prefix: expected a folder in the store, found {prefix[:200]!r}")

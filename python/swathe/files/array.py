@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from swathe.arrays.indexing import read, reads_of
+from swathe.arrays.indexing import reads_of
 from swathe.core.errors import FormatError
 from swathe.files.slices import axis_range, one_per_axis
 
@@ -33,6 +34,9 @@ class ArrayOwner(Protocol):
     @property
     def _native(self) -> _swathe.Object:
         """Return the engine's file."""
+
+    def read_by_library(self, array: ArrayDescription, start: list[int], stop: list[int]) -> bytes:
+        """Return the elements `[start, stop)` of an array that only the library reads."""
 
 
 class Array:
@@ -166,6 +170,18 @@ class Array:
         """Check whether the array is not read at all; `problem` says why."""
         return bool(self._description.storage["kind"] == "refused")
 
+    def check_readable(self) -> None:
+        """Check that the array is read at all.
+
+        Raises:
+            FormatError: If it is refused; says why.
+        """
+        if self.is_refused:
+            raise FormatError(
+                f"{self.url}, array {self.path}: expected an array that can be read, "
+                f"found {self.problem}"
+            )
+
     @property
     def data(self) -> NDArray[Any]:
         """Return all elements; each use reads them again."""
@@ -197,6 +213,7 @@ class Array:
             PixelIndexError: If an index is out of range.
             FormatError: If the array is refused, or its chunks are damaged.
         """
+        self.check_readable()  # the shape of a refused array may be unknown
         indices = slices if isinstance(slices, tuple) else (slices,)
         start, stop, rest = [], [], []
         for index, length in zip(one_per_axis(indices, self.ndim), self.shape, strict=True):
@@ -217,30 +234,19 @@ class Array:
         """
         import numpy as np
 
-        shape = [last - first for first, last in zip(start, stop, strict=True)]
+        shape = list(map(operator.sub, stop, start))
         description = self._description
         kind = description.storage["kind"]
-        if self.is_refused:
-            raise FormatError(
-                f"{self.url}, array {self.path}: expected an array that can be read, "
-                f"found {self.problem}"
-            )
-        if not math.prod(shape):
+        if kind == "refused":
+            self.check_readable()
+        if 0 in shape:
             return np.empty(shape, self.dtype)
-        if description.data is not None:
-            whole = np.frombuffer(description.data, self.dtype).reshape(self.shape)
+        if kind == "inline" and (content := description.data) is not None:
+            whole = np.frombuffer(content, self.dtype).reshape(self.shape)
             part = tuple(map(slice, start, stop))
             return whole[part].copy()
         if kind == "library":
-            part_bytes = read(
-                reads_of(self._file._native),
-                self._file.tree.format,
-                self.path,
-                self.shape,
-                start,
-                stop,
-                self.url,
-            )
+            part_bytes = self._file.read_by_library(description, start, stop)
             return np.frombuffer(part_bytes, self.dtype).reshape(shape).copy()
         first, last = (start[::-1], stop[::-1]) if start else ([0], [1])
         elements = self._file._native.read_array(self.path, first, last, "strict", objective)

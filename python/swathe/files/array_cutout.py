@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe._swathe import __version__
 from swathe.arrays.array_tree import MOST_NAMES, groups_around
 from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.core.errors import FormatError, OptionError
-from swathe.files.array_region import ArrayRegion, axis_names, plane_axes
+from swathe.files.array_region import ArrayRegion, axis_names
 from swathe.files.open_source import OpenSource
 from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.dicom import attributes_of_part
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
     from xarray import Dataset
 
+    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Box
     from swathe.files.array import Array
@@ -38,6 +39,7 @@ MOST_BESIDE = 1000
 """Elements of a coordinate, or of what else belongs to an array, for each element of the array."""
 WITH_SOURCE = ("asdf", "dicom")
 """Formats whose files of a cut have more of the source. Local ones are opened again by path."""
+NO_SOURCE = OpenSource()
 NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
 """Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
 
@@ -75,7 +77,7 @@ class ArrayCutout:
     format: str
     region: ArrayRegion
     plane: tuple[int, int] | None = field(default=None)
-    source: OpenSource = field(default=OpenSource(), repr=False)
+    source: OpenSource = field(default=NO_SOURCE, repr=False)
 
     @property
     def name(self) -> str:
@@ -321,17 +323,106 @@ def cut_region(
     Elements outside the array have its fill value: `_FillValue`, else that of the format, else
     NaN or 0. If the `elements` of the region were read already, they are not read again.
     """
-    names = axis_names(array)
+    frame = _frame_of(array, with_quality)
+    names, attrs = frame.names, dict(frame.group_attrs)
     if elements is None:
         main = _cut(array, names, region, objective)
     else:
         main = _variable(elements, array.attrs, names, region)
-    main = _move_wcs(main, names, region)
-    mappings = mapping_names(main.attrs)
+    coords: dict[str, Variable] = {}
+    others: dict[str, Variable] = {}
     if file.format == "dicom" and array.plane is not None:
         y, x = array.plane
         attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
         main = replace(main, attrs=attrs_of_part)
+    if not frame.is_alone:
+        main, coords, others = _with_companions(
+            file, array, main, attrs, region, with_quality=with_quality, objective=objective
+        )
+        attrs.pop(STRUCTURE, None)
+        if has_wcs(attrs):
+            attrs = move_wcs(attrs, names, region)
+    return ArrayCutout(
+        main,
+        coords,
+        others,
+        attrs,
+        frame.fill,
+        array.path,
+        array.url,
+        array.version,
+        file.format,
+        region,
+        array.plane,
+        OpenSource(file) if file.format in WITH_SOURCE and "://" in file.url else NO_SOURCE,
+    )
+
+
+class _Frame(NamedTuple):
+    """What all cuts of an array share.
+
+    Attributes:
+        names: names of its axes.
+        group_attrs: attributes of the groups around it; the nearest group comes first.
+        fill: element that stands for "no value".
+        is_alone: whether it has no other arrays, and neither it nor its groups a WCS.
+    """
+
+    names: tuple[str, ...]
+    group_attrs: dict[str, Any]
+    fill: Any
+    is_alone: bool
+
+
+def _frame_of(array: Array, with_quality: bool) -> _Frame:
+    """Return what all cuts of an array share.
+
+    It is found once for an open file: in a small cut each question takes part of the time.
+    """
+    key = array.path, with_quality
+    frame: _Frame | None = array.tree.memo.get(key)
+    if frame is None:
+        attrs, around = array.attrs, _group_attrs(array.tree, array.path)
+        is_alone = not (
+            array.coords
+            or _names_in(attrs, with_quality)
+            or has_wcs(attrs)
+            or has_wcs(around)
+            or STRUCTURE in around
+            or tie_points(array)
+        )
+        fill = number_of(attrs["_FillValue"]) if "_FillValue" in attrs else array.fill
+        frame = array.tree.memo[key] = _Frame(axis_names(array), around, fill, is_alone)
+    return frame
+
+
+def _with_companions(
+    file: ArrayFile,
+    array: Array,
+    main: Variable,
+    attrs: dict[str, Any],
+    region: ArrayRegion,
+    *,
+    with_quality: bool,
+    objective: Objective,
+) -> tuple[Variable, dict[str, Variable], dict[str, Variable]]:
+    """Read what belongs to the elements of a region.
+
+    Args:
+        file: the open file.
+        array: the array.
+        main: the elements of the region.
+        attrs: attributes of the groups around the array.
+        region: the region.
+        with_quality: whether quality planes come too.
+        objective: what plans of reads keep small.
+
+    Returns:
+        The elements with their WCS and the name of a grid mapping; coordinates; other arrays.
+    """
+    names = axis_names(array)
+    main = _move_wcs(main, names, region)
+    mappings = mapping_names(main.attrs)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
 
     def beside(name: str, other: Array) -> Variable | None:
@@ -355,7 +446,7 @@ def cut_region(
             warnings.warn(
                 f"{other.url}, array {other.path}: left out of the cut of {array.path}: expected "
                 f"at most {MOST_BESIDE:,} elements along axes of its own, found {rest:,}",
-                stacklevel=3,
+                stacklevel=4,
             )
             return None
         part = ArrayRegion(tuple(start), tuple(stop), frozenset(single))
@@ -378,29 +469,13 @@ def cut_region(
                 others[name] = variable
     if len(ties := tie_points(array)) == 1:
         coords |= ties[0].variables(spans, region.single, names)
-    attrs = _group_attrs(file, array.path)
-    if attrs.pop(STRUCTURE, None) is not None:
+    if STRUCTURE in attrs:
         places, mapping = grid_coordinates(array, spans, region.single, names)
         coords = {**places, **coords}
         if mapping is not None and "grid_mapping" not in main.attrs:
             others.setdefault(MAPPING, mapping)
             main = replace(main, attrs={**main.attrs, "grid_mapping": MAPPING})
-    if has_wcs(attrs):
-        attrs = move_wcs(attrs, names, region)
-    return ArrayCutout(
-        main,
-        coords,
-        others,
-        attrs,
-        number_of(array.attrs["_FillValue"]) if "_FillValue" in array.attrs else array.fill,
-        array.path,
-        array.url,
-        array.version,
-        file.format,
-        region,
-        plane_axes(array) if array.ndim > 1 else None,
-        OpenSource(file if file.format in WITH_SOURCE and "://" in file.url else None),
-    )
+    return main, coords, others
 
 
 def _rename(variable: Variable, names: dict[str, str]) -> Variable:
@@ -416,15 +491,14 @@ def _rename(variable: Variable, names: dict[str, str]) -> Variable:
     return replace(variable, attrs=attrs)
 
 
-def _group_attrs(file: ArrayFile, path: str) -> dict[str, Any]:
+def _group_attrs(tree: ArrayTree, path: str) -> dict[str, Any]:
     """Return the attributes of the groups around an array; the nearest group comes first.
 
     A WCS is that of one group.
     """
-    groups = file.groups
     attrs: dict[str, Any] = {}
     for group in reversed([*groups_around(path)]):
-        inner = groups.get(group, {})
+        inner = tree.groups.get(group, {})
         attrs = (without_wcs(attrs) if has_wcs(inner) else attrs) | inner
     return attrs
 
@@ -455,11 +529,11 @@ def _cut(
     array: Array, names: tuple[str, ...], region: ArrayRegion, objective: Objective
 ) -> Variable:
     """Read a region of an array, and fill what is outside of it."""
-    import numpy as np
-
     inside = region.within(array.shape)
     elements, attrs = array.read(list(inside.start), list(inside.stop), objective), array.attrs
-    if inside.shape != region.shape:
+    if inside is not region:
+        import numpy as np
+
         fill = attrs.get("_FillValue", array.fill)
         if fill is not None and fill != 0:
             # Readers must know it; zeros may be values.
@@ -480,6 +554,9 @@ def _variable(
     elements: NDArray[Any], attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion
 ) -> Variable:
     """Return the elements of a region without its single axes."""
+    if not region.single:
+        elements = elements if elements.ndim == len(names) else elements.reshape(region.shape)
+        return Variable(elements, names, attrs)
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
     return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe.arrays.array_tree import READER_VERSIONS, ArrayTree
-from swathe.arrays.indexing import describe, format_of, reads_of
-from swathe.core.errors import NoSuchArrayError
+from swathe.arrays.indexing import describe, format_of, read, reads_of
+from swathe.core.errors import FormatError, NoSuchArrayError
 from swathe.files.array import Array
 from swathe.files.open_object import OpenObject
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swathe import _swathe
+    from swathe.arrays.array_tree import ArrayDescription
 
 MOST_NAMES = 20
 """Number of arrays named in an error."""
@@ -83,7 +85,8 @@ class ArrayFile(OpenObject):
         description = self.tree.arrays.get(_absolute(path))
         if description is None:
             raise NoSuchArrayError(
-                f"{self.url}: expected the path of an array, found {path!r:.100}; {self._paths()}"
+                f"{self.url}: expected the path of an array, found {path!r:.100}; "
+                f"{self._paths_text()}"
             )
         return Array(self, description)
 
@@ -106,11 +109,16 @@ class ArrayFile(OpenObject):
         if description is None:
             raise NoSuchArrayError(
                 f"{self.url}: expected one array with two axes or more, found "
-                f"{len(self.tree.planes())}: give array=; {self._paths()}"
+                f"{len(self.tree.planes())}: give array=; {self._paths_text()}"
             )
         return Array(self, description)
 
-    def _paths(self) -> str:
+    def read_by_library(self, array: ArrayDescription, start: list[int], stop: list[int]) -> bytes:
+        """Return the elements `[start, stop)` of an array that only the library reads."""
+        file = reads_of(self._native)
+        return read(file, self.format, array.path, array.shape, start, stop, self.url)
+
+    def _paths_text(self) -> str:
         paths = list(self.tree.arrays)
         if not paths:
             return "the file has no array"
@@ -125,8 +133,8 @@ def _absolute(path: str) -> str:
 def tree_of(native: _swathe.Object) -> ArrayTree | None:
     """Return the arrays of a file, as its index entry has them, or as its library says.
 
-    An index of another version of the reader is made anew. `None` if it is a file of FITS, or of
-    no known format.
+    An index of another version of the reader, or a damaged one, is made anew. `None` if it is a
+    file of FITS, or of no known format.
 
     Raises:
         FormatError: If the library rejects the file.
@@ -135,13 +143,17 @@ def tree_of(native: _swathe.Object) -> ArrayTree | None:
     """
     text = native.chunk_index()
     if text is not None:
-        tree = ArrayTree(text)
-        if tree.reader == READER_VERSIONS.get(tree.format):
-            return tree
+        with suppress(FormatError):
+            tree = ArrayTree(text)
+            if tree.reader == READER_VERSIONS.get(tree.format):
+                return tree
     file_format = "fits" if native.is_fits else format_of(native.read_at)
     if file_format in ("fits", None):
         return None
     native.set_chunk_index(describe(reads_of(native), file_format, native.url))
     text = native.chunk_index()
     assert text is not None
-    return ArrayTree(text)
+    try:
+        return ArrayTree(text)
+    except FormatError as error:
+        raise FormatError(f"{native.url}: {error}") from error

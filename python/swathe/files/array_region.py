@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from swathe.core.box import MODES
 from swathe.core.errors import NoOverlapError, PartialOverlapError, PixelIndexError, RegionError
 from swathe.files.slices import one_per_axis
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from swathe.files.slices import Slices
 
 
-@dataclass(frozen=True)
-class ArrayRegion:
+class ArrayRegion(NamedTuple):
     """A region of an array, slowest axis first.
 
     Attributes:
@@ -31,13 +29,15 @@ class ArrayRegion:
     stop: tuple[int, ...]
     single: frozenset[int] = frozenset()
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, ...]:
         """Return the number of elements along each axis, with the axes that are dropped."""
-        return tuple(last - first for first, last in zip(self.start, self.stop, strict=True))
+        return tuple(map(operator.sub, self.stop, self.start))
 
     def within(self, shape: tuple[int, ...]) -> ArrayRegion:
         """Return the part inside an array of this shape."""
+        if min(self.start, default=0) >= 0 and all(map(operator.le, self.stop, shape)):
+            return self
         start = tuple(max(0, first) for first in self.start)
         stop = tuple(map(min, self.stop, shape))
         return ArrayRegion(start, stop, self.single)
@@ -85,6 +85,11 @@ def region_of(
         PixelIndexError: If a number is out of range.
         NoOverlapError, PartialOverlapError: If the region is outside the array.
     """
+    shape = array.shape
+    if box is not None and index is None and section is None and not ranges and mode in MODES:
+        region = box_inside(array, box)
+        if region is not None:
+            return region
     names = axis_names(array)
     what = f"{array.url}, array {array.path}"
     parts: dict[int, tuple[int, int]] = {}
@@ -103,14 +108,14 @@ def region_of(
                 f"{what}: expected an axis of {', '.join(names) or 'none'}, found {name!r:.100}"
             )
         axis = names.index(name)
-        add(axis, *_index_range(f"{what}, axis {name}", value, array.shape[axis]))
+        add(axis, *_index_range(f"{what}, axis {name}", value, shape[axis]))
         if not isinstance(value, slice):
             single.add(axis)
     if section is not None:
         slices = section if isinstance(section, tuple) else (section,)
         for axis, value in enumerate(one_per_axis(slices, array.ndim)):
             if value != slice(None):
-                add(axis, *_index_range(f"{what}, axis {names[axis]}", value, array.shape[axis]))
+                add(axis, *_index_range(f"{what}, axis {names[axis]}", value, shape[axis]))
                 if not isinstance(value, slice):
                     single.add(axis)
     if box is not None:
@@ -120,11 +125,28 @@ def region_of(
         add(x, x0, x0 + width)
     for axis, (start, stop) in (ranges or {}).items():
         add(axis, start, stop)
-    ends = [parts.get(axis, (0, length)) for axis, length in enumerate(array.shape)]
+    ends = [parts.get(axis, (0, length)) for axis, length in enumerate(shape)]
     region = ArrayRegion(
-        tuple(start for start, _ in ends), tuple(stop for _, stop in ends), frozenset(single)
+        tuple([first for first, _ in ends]), tuple([last for _, last in ends]), frozenset(single)
     )
-    return _in_mode(region, array, names, mode, what)
+    inside = region.within(shape)
+    if inside is region and mode in MODES:
+        return region
+    return _in_mode(region, inside, array, mode, what)
+
+
+def box_inside(array: Array, box: Box) -> ArrayRegion | None:
+    """Return the region of a box that lies in the array: that of any mode. `None` if it does not.
+
+    Most boxes do, and a small cut has no time to describe what is wrong with others.
+    """
+    y, x = plane_axes(array)
+    shape, (x0, y0, width, height) = array.shape, box
+    if not (0 <= y0 < y0 + height <= shape[y] and 0 <= x0 < x0 + width <= shape[x]):
+        return None
+    start, stop = [0] * len(shape), [*shape]
+    start[y], stop[y], start[x], stop[x] = y0, y0 + height, x0, x0 + width
+    return ArrayRegion(tuple(start), tuple(stop))
 
 
 def _index_range(what: str, value: Any, length: int) -> tuple[int, int]:
@@ -149,16 +171,19 @@ def _index_range(what: str, value: Any, length: int) -> tuple[int, int]:
 
 
 def _in_mode(
-    region: ArrayRegion, array: Array, names: tuple[str, ...], mode: Mode, what: str
+    region: ArrayRegion, inside: ArrayRegion, array: Array, mode: Mode, what: str
 ) -> ArrayRegion:
-    inside = region.within(array.shape)
-    for axis, count in enumerate(inside.shape):
+    """Return what the mode keeps of a region: the part inside, or all of it."""
+    names = axis_names(array)
+    for axis, (count, length) in enumerate(zip(inside.shape, region.shape, strict=True)):
+        if count == length:
+            continue
         span = f"{region.start[axis]}:{region.stop[axis]}"
         bounds = f"{what}, axis {names[axis]}: expected elements within 0:{array.shape[axis]}"
-        if count <= 0 and region.shape[axis] > 0:
+        if count <= 0:
             raise NoOverlapError(f"{bounds}, found {span}")
-        if mode == "strict" and count != region.shape[axis]:
+        if mode == "strict":
             raise PartialOverlapError(f"{bounds}, found {span}; mode='trim' trims it")
-    if mode not in ("trim", "partial", "strict"):
+    if mode not in MODES:
         raise RegionError(f"mode: expected trim, partial or strict, found {mode!r:.100}")
     return region if mode == "partial" else inside

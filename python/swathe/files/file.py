@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copyreg
 import os
+import stat
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe import _swathe
 from swathe.arrays.indexing import MAGIC
@@ -17,13 +18,15 @@ from swathe.core.errors import (
     FormatError,
     NoSuchHduError,
     NotAnImageError,
+    OptionError,
 )
 from swathe.files.array_file import ArrayFile, tree_of
+from swathe.files.external_arrays import ExternalFile
 from swathe.files.hdu import HduInfo
 from swathe.files.image import Image
 from swathe.files.open_object import OpenObject
 from swathe.files.source_name import name_of
-from swathe.stores.registry import stores_for
+from swathe.stores.registry import caches_of, stores_for, tape_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.arrays.array_tree import ArrayTree
     from swathe.core.sky import SkyBoxes
+    from swathe.files.array import Array
     from swathe.files.source_name import Source
 
 IMAGES = ("image", "compressed-image")
@@ -41,7 +45,7 @@ MOST_NAMES = 20
 """Number of HDUs named in an error."""
 
 
-def open(path: Source) -> File | Any:
+def open(path: Source, *, allow_external: bool = False) -> File | Any:
     """Open a file by path or URL: a `File` of FITS, or an `ArrayFile` of another format.
 
     The others are HDF5, NetCDF, HDF4, TIFF, ASDF, Zarr and DICOM. The format is recognised by the
@@ -51,13 +55,34 @@ def open(path: Source) -> File | Any:
     object in a store of the catalogue is `NAME:path`. Only the needed headers are read. A file that
     is open for reading is opened again by its path, from its beginning.
 
+    Args:
+        path: path or URL.
+        allow_external: whether arrays of a local HDF5 or ASDF file may lie in other files of its
+            folder: external storage and links, virtual datasets, `source` of ASDF. Else they are
+            refused. Only for files that you trust; needs Linux with Landlock.
+
     Raises:
         TypeError: If it is something else, such as the bytes of a file or an HDUList.
         NotFoundError, AccessError, SourceError: If it cannot be read.
         FormatError: If it is of none of these formats, or damaged.
-        OptionError: If the library of its format is not installed.
+        OptionError: If the library of its format is not installed; with `allow_external` if it is
+            no local file.
+        SettingsError: With `allow_external`, if this system has no Landlock.
     """
-    return open_any(path, fresh=True)
+    file = open_any(path, fresh=True)
+    return with_external(file) if allow_external else file
+
+
+def with_external(file: File | ArrayFile) -> ExternalFile:
+    """Return an open file with its arrays that lie in other files of its folder.
+
+    Raises:
+        OptionError: If it is FITS, no local file, or compressed as a whole.
+        SwatheError: As `ExternalFile` does.
+    """
+    if not isinstance(file, ArrayFile):
+        raise OptionError(f"{file.url}: allow_external: expected a file of arrays, found FITS")
+    return ExternalFile(file)
 
 
 class File(OpenObject):
@@ -189,6 +214,14 @@ MOST_PARTS = 2_000
 """Limit of the folders and metadata that are looked at before each cut from a folder kept open."""
 
 
+class ArrayWindows(NamedTuple):
+    """An array of a local file that is open, and its reader of windows."""
+
+    file: ArrayFile
+    array: Array
+    reader: _swathe.WindowReader
+
+
 @dataclass
 class RecentFile:
     """A file that is open.
@@ -200,6 +233,7 @@ class RecentFile:
         state: changes when a local file does.
         parts: of a folder, the files and folders whose states are its state.
         tree: its arrays, once they are known.
+        windows: readers of windows of its arrays, by their paths.
     """
 
     native: _swathe.Object
@@ -208,13 +242,14 @@ class RecentFile:
     state: tuple[Any, ...] | None = None
     parts: tuple[str, ...] = ()
     tree: ArrayTree | None = None
+    windows: dict[str, ArrayWindows] = field(default_factory=dict)
 
 
 _recent: OrderedDict[str, RecentFile] = OrderedDict()
 _recent_lock = Lock()
 
 
-def reopen(name: str, version: str) -> File | ArrayFile:
+def reopen(name: str, version: str, allow_external: bool = False) -> File | ArrayFile:
     """Open a file again, as after unpickling.
 
     Raises:
@@ -226,16 +261,17 @@ def reopen(name: str, version: str) -> File | ArrayFile:
             f"{file.url}: expected the version {version}, found {file.version}: it changed; "
             "open it again"
         )
-    return file
+    return with_external(file) if allow_external else file
 
 
 def _pickle(file: File | ArrayFile) -> tuple[Any, ...]:
     """Return the path and version that pickle and copy open again."""
-    return reopen, (file.name or file.url, file.version)
+    return reopen, (file.name or file.url, file.version, isinstance(file, ExternalFile))
 
 
 copyreg.pickle(File, _pickle)
 copyreg.pickle(ArrayFile, _pickle)
+copyreg.pickle(ExternalFile, _pickle)
 
 
 def open_from_cache(path: Source, fresh: bool = False) -> File:
@@ -244,18 +280,24 @@ def open_from_cache(path: Source, fresh: bool = False) -> File:
     The index entry of an object on a server is taken as valid, unless `fresh`. If it is not, a cut
     raises `ChangedError`.
     """
-    recent = _recent_of(path, fresh)
+    recent = _recent_of(name_of(path), fresh)
     return File(recent.native, recent.notes, recent.name)
 
 
-def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
+def open_any(path: Source, fresh: bool = False, alone: bool = False) -> File | ArrayFile:
     """Open a file of any format, as `open_from_cache` does.
+
+    Args:
+        path: path or URL.
+        fresh: whether an object on a server is asked for its version.
+        alone: whether no other reader of this process shares it, so that its traffic is of one.
 
     Raises:
         FormatError: If it is of no known format, or damaged.
         OptionError: If the library of its format is not installed.
     """
-    recent = _recent_of(path, fresh)
+    name = name_of(path)
+    recent = _open_anew(name, fresh) if alone else _recent_of(name, fresh)
     if recent.tree is None:
         recent.tree = tree_of(recent.native)
     if recent.tree is None:
@@ -263,22 +305,65 @@ def open_any(path: Source, fresh: bool = False) -> File | ArrayFile:
     return ArrayFile(recent.native, recent.tree, recent.notes, recent.name)
 
 
-def _recent_of(path: Source, fresh: bool) -> RecentFile:
-    name = name_of(path)
+def windows_of(name: str, path: str) -> ArrayWindows | None:
+    """Return the reader of windows of an array of a local file that is open.
+
+    It looks itself whether the file has changed. `None` if there is none: the file is not open, or
+    the engine does not read the array.
+    """
+    key = _key_of(name)
+    with _recent_lock:
+        entry = _recent.get(key)
+        if entry is None:
+            return None
+        _recent.move_to_end(key)
+    windows = entry.windows.get(path)
+    if windows is None and entry.tree is not None and entry.state and not entry.parts:
+        file = ArrayFile(entry.native, entry.tree, entry.notes)
+        if path in file and (array := file[path]).is_native and array.plane is not None:
+            reader = _swathe.WindowReader(entry.native, array.path, key, entry.state)
+            windows = entry.windows[path] = ArrayWindows(file, array, reader)
+    return windows
+
+
+def _recent_of(name: str, fresh: bool) -> RecentFile:
     state = _state(name)
-    if state is not None and os.path.isdir(name):
+    if state is not None and stat.S_ISDIR(state[0]):
         return _recent_folder(name, fresh)
     if state is None:
-        native = _swathe.open(name, stores_for([name]), fresh)
-        return RecentFile(native, [], None if "://" in name else name)
-    # The working directory may have changed since.
-    key = os.path.abspath(name)
+        return _open_anew(name, fresh)
+    key = _key_of(name)
     with _recent_lock:
         entry = _recent.get(key)
         if entry is not None and entry.state == state:
             _recent.move_to_end(key)
             return entry
+    _check_on_disk(name)
     return _keep(key, RecentFile(_swathe.open(name), [], None, state))
+
+
+def _key_of(name: str) -> str:
+    """Return the absolute path of a file: the working directory may have changed since."""
+    return name if name.startswith("/") else os.path.abspath(name)
+
+
+def _open_anew(name: str, fresh: bool) -> RecentFile:
+    """Open a file by its path, its URL, or its name in a store."""
+    _check_on_disk(name)
+    native = _swathe.open(name, stores_for([name]), fresh)
+    return RecentFile(native, [], None if "://" in name else name)
+
+
+def _check_on_disk(name: str) -> None:
+    """Check that an object is not on tape only, if its store is one whose objects are staged.
+
+    Raises:
+        OnTapeError: If it is.
+    """
+    if tape_objects([name]) or caches_of([name]):
+        from swathe.stores.staging.on_disk import check_on_disk
+
+        check_on_disk(name)
 
 
 def _recent_folder(name: str, fresh: bool) -> RecentFile:
@@ -324,14 +409,17 @@ def forget(native: _swathe.Object) -> None:
 
 
 def _state(name: str) -> tuple[int, ...] | None:
-    """Return a value that changes when a local file does; `None` for a URL or a missing file."""
+    """Return a value that changes when a local file does; `None` for a URL or a missing file.
+
+    It begins with the mode, which tells a folder from a file.
+    """
     if "://" in name:
         return None
     try:
-        stat = os.stat(name)
+        now = os.stat(name)
     except (OSError, ValueError):
         return None
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return now.st_mode, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def arrays_of(file: str) -> ArrayTree | None:

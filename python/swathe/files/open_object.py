@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -64,6 +64,11 @@ class OpenObject:
     def size(self) -> int:
         """Return the stored size in bytes."""
         return self._native.size
+
+    @property
+    def traffic(self) -> dict[str, Any]:
+        """Return `bytes_moved`, `requests`, `from_peers` and `from_cache` since it was opened."""
+        return self._native.traffic()
 
     @property
     def notes(self) -> list[str]:

@@ -20,9 +20,11 @@ def name_of(source: Source) -> str:
         TypeError: If it has none, or the content at its path may differ.
         ValueError: If it is not valid Unicode.
     """
+    if isinstance(source, str):
+        return check_unicode("path", source)
     if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
         raise _refusal("the bytes of a file; write them to a file")
-    if isinstance(source, str | bytes | os.PathLike):
+    if isinstance(source, bytes | os.PathLike):
         return check_unicode("path", os.fsdecode(source))
     if hasattr(source, "read"):
         return _name_of_open(source)

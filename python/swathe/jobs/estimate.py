@@ -21,16 +21,16 @@ from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any, open_from_cache
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.hdus import hdu_key
-from swathe.jobs.granules import rows_to_predict
 from swathe.operations.array_results import is_of_array
 from swathe.stores.registry import compute_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from swathe.catalog.records.jobs import PastJob
     from swathe.core.row_record import RowRecord
     from swathe.core.row_table import DictColumn, RowTable
+    from swathe.jobs.granules import GranuleReads
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
 
@@ -56,7 +56,11 @@ BELIEF = 0.3
 
 
 def predict_rows(
-    rows: RowTable, results: int, options: Options, past_jobs: Sequence[PastJob]
+    rows: RowTable,
+    results: int,
+    options: Options,
+    past_jobs: Sequence[PastJob],
+    reads: GranuleReads | None = None,
 ) -> Prediction | None:
     """Predict the cost of rows that can be cut; `None` if there are none.
 
@@ -65,14 +69,11 @@ def predict_rows(
         results: number of combined results.
         options: options of the job.
         past_jobs: earlier jobs of any kind, to learn from.
+        reads: what is read of the first granules, if the rows are granules.
     """
-    reducing = options.results.reducing
-    if reducing is None or not len(rows):
-        prediction = _of_engine(rows, options)
-    else:
-        arrays, count = rows_to_predict(rows, reducing, options)
-        prediction = _of_engine(arrays, options)
-        prediction = prediction and times(prediction, len(rows) / count)
+    prediction = _of_engine(rows if reads is None else reads.arrays, options)
+    if prediction is not None and reads is not None:
+        prediction = times(prediction, len(rows) / reads.count) if len(rows) else None
     if prediction is None:
         return None
     kind = options.operation, options.format
@@ -145,16 +146,25 @@ def _in_parts(rows: RowTable) -> Iterator[RowTable]:
         first = last
 
 
-def bytes_out(rows: RowTable, options: Options) -> int:
-    """Estimate the total size of the results of some rows from the images that were opened."""
+def bytes_out(rows: RowTable, options: Options, off_disk: Collection[str] = ()) -> int:
+    """Estimate the total size of the results of some rows from the images that were opened.
+
+    Those of `off_disk` are taken to be like the others.
+    """
     import numpy as np
 
     if (each_bytes := options.results.kind.result_bytes(options.own)) is not None:
+        if not options.is_combined:
+            return each_bytes * len(rows)
         return each_bytes * (0 if rows.group is None else len(rows.group.few().values))
     per_pixel: list[float] = []
     header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)
-    for row in rows.take(np.sort(first_of_file)[:MOST_TRIES]):
+    firsts = np.sort(first_of_file)
+    if off_disk:
+        files = rows.source.values
+        firsts = firsts[[files[code] not in off_disk for code in rows.source.codes[firsts]]]
+    for row in rows.take(firsts[:MOST_TRIES]):
         if len(per_pixel) == MOST_INSPECTIONS:
             break
         try:

@@ -48,10 +48,10 @@ class Quota:
             )
         if (text := self._excess_text(usage)) is not None:
             raise LimitError(text, LATER_S)
-        stored_bytes, most = usage.bytes + usage.deleted_bytes, limits.result_bytes
-        if stored_bytes >= most:
+        most = self._most_bytes(usage)
+        if usage.stored_bytes >= most:
             raise LimitError(
-                f"your results take {size_text(stored_bytes)}, with "
+                f"your results take {size_text(usage.stored_bytes)}, with "
                 f"{size_text(usage.deleted_bytes)} of deleted jobs; {size_text(most)} are allowed: "
                 "wait until these are removed",
                 REMOVAL_S,
@@ -72,15 +72,14 @@ class Quota:
         Raises:
             LimitError: If they are not.
         """
-        most = self._limits.result_bytes
-        stored_bytes = usage.bytes + usage.deleted_bytes
-        if stored_bytes + least_bytes > most:
+        most = self._most_bytes(usage)
+        if usage.stored_bytes + least_bytes > most:
             deleted_text = (
                 f", with {size_text(usage.deleted_bytes)} of deleted jobs that are not removed yet"
             )
             raise LimitError(
                 f"the results would take at least {size_text(least_bytes)}, yours take "
-                f"{size_text(stored_bytes)}{deleted_text if usage.deleted_bytes else ''}; "
+                f"{size_text(usage.stored_bytes)}{deleted_text if usage.deleted_bytes else ''}; "
                 f"{size_text(most)} are allowed",
                 LATER_S if least_bytes <= most else None,
             )
@@ -110,9 +109,12 @@ class Quota:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
         return min(expires_at, latest)
 
+    def _most_bytes(self, usage: UserUsage) -> int:
+        return self._limits.share_of(usage.owner).result_bytes
+
     def _excess_text(self, usage: UserUsage) -> str | None:
         """Return the message if a user's results exceed the limit, else `None`."""
-        most = self._limits.result_bytes
+        most = self._most_bytes(usage)
         if usage.bytes < most:
             return None
         size = size_text(usage.bytes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,16 +19,24 @@ from swathe.core.errors import (
     NoSuchResultError,
     SwatheError,
 )
+from swathe.core.host import cores
 from swathe.core.row_table import RowTable
 from swathe.jobs import archives
+from swathe.jobs.algorithm_estimate import output_bytes, predict_groups, reading_notes
+from swathe.jobs.algorithm_rows import first_group
 from swathe.jobs.changes import JobChanges
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
-from swathe.jobs.expand_targets import LONGEST_LIST, ExpandedJob, certain_bytes, expand
+from swathe.jobs.expand_targets import expand
+from swathe.jobs.expanded_job import LONGEST_LIST, ExpandedJob, certain_bytes
+from swathe.jobs.group_archives import output_of
 from swathe.jobs.new_rows import to_row_table
+from swathe.jobs.output_datasets import OutputDatasets
 from swathe.jobs.quota import SOON_S, Quota
+from swathe.jobs.staging_progress import new_progress
 from swathe.jobs.times_left import TimesLeft
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
 from swathe.jobs.views import job_view, row_view
+from swathe.operations.operation import ProgramOperation
 from swathe.stores.results import Folder
 
 if TYPE_CHECKING:
@@ -34,9 +44,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swathe.catalog import Catalog
-    from swathe.catalog.records.jobs import Phase
+    from swathe.catalog.records.algorithms import GroupRunRecord, GroupTiming
+    from swathe.catalog.records.datasets import OutputDataset
+    from swathe.catalog.records.jobs import CallbackUrls, Phase
+    from swathe.catalog.records.subscriptions import Firing
     from swathe.core.row_record import Fault, RowStatus
     from swathe.costs.prediction import Prediction
+    from swathe.jobs.algorithm_rows import AlgorithmWork
     from swathe.jobs.types import ArchiveKind, Limits
     from swathe.stores.results import ResultStore
 
@@ -57,12 +71,16 @@ def _anything(file: str) -> None:
     """Allow every file."""
 
 
+def _nothing() -> None:
+    """Run programs of users."""
+
+
 def _never() -> bool:
     """Do not stop."""
     return False
 
 
-def _new_id() -> str:
+def new_id() -> str:
     """Return an id that a command line does not mistake for an option."""
     while (text := secrets.token_urlsafe(16)).startswith("-"):
         pass
@@ -82,11 +100,17 @@ class Jobs:
         *,
         limits: Limits,
         check_source: Callable[[str], None] = _anything,
+        check_programs: Callable[[], None] = _nothing,
+        datasets: str | None = None,
+        program_lanes: int | None = None,
     ) -> None:
         """Take the database, and the folder or bucket for results.
 
         The database must be that of `default_url()`, where the engine looks up stores.
-        `check_source` raises `AccessError` for a target's `file` that users may not read.
+        `check_source` raises `AccessError` for a target's `file` that users may not read,
+        `check_programs` a `SandboxUnavailableError` if programs of users are not run. `datasets` is
+        `STORE:prefix`, the folder for datasets of outputs. `program_lanes` programs run at the same
+        time; by default as many as there are cores.
 
         Raises:
             OutputError: If the folder is not writable.
@@ -95,7 +119,9 @@ class Jobs:
         self.limits = limits
         self._allowance = Quota(limits)
         self.place = Folder(results) if isinstance(results, Path) else results
-        self._check_source = check_source
+        self.outputs = OutputDatasets(catalog, self.place, datasets)
+        self._check_source, self._check_programs = check_source, check_programs
+        self._program_lanes = program_lanes or cores()
         self._changes = JobChanges(catalog)
         self._times_left = TimesLeft()
 
@@ -109,30 +135,37 @@ class Jobs:
         """Wake all waiting threads. The database stays open."""
         self._changes.close()
 
-    def estimate(self, table: Any, options: Options) -> Estimate:
+    def estimate(self, table: Any, options: Options, owner: str = "") -> Estimate:
         """Estimate a job's rows and cost, without reading a pixel.
 
         Args:
             table: targets, as `submit` takes them.
             options: options of the job.
+            owner: user of a job whose outputs are added to a dataset.
 
         Raises:
             TargetsError: If the list cannot be read or lacks columns.
-            JobError: If the options do not fit the list.
+            JobError: If the options do not fit the list, or outputs cannot be added to a dataset.
+            DatasetError: If the name of the dataset that the outputs are added to is taken.
             LimitError: If there are too many rows.
             NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expand(table, options)
         options = work.options(options)
-        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), LONGEST_LIST)
+        rows, faults = work.rows.to_predict(), islice(work.faults.items(), LONGEST_LIST)
+        if work.algorithm is not None:
+            if (dataset := self._dataset_of(work, options, owner, is_new=True)) is not None:
+                self.catalog.check_output_dataset(dataset)
+            return self._estimate_algorithm(work, work.algorithm)
         return Estimate(
             targets=work.targets,
             rows=len(work.rows) + len(work.results),
             unmatched=work.unmatched,
-            prediction=self._prediction_of(rows, len(work.results), options),
+            prediction=self._prediction_of(work, options),
             faults=[(work.rows.id[row], reason) for row, (_, reason) in faults],
             matches=work.matches,
-            bytes_out=bytes_out(rows, options),
+            bytes_out=bytes_out(rows, options, work.tape.faults),
+            staging=work.tape.notes(),
         )
 
     def submit(
@@ -146,6 +179,9 @@ class Jobs:
         parameters: Sequence[tuple[str, str]] = (),
         faults: Mapping[int, Fault] = {},
         expires_at: datetime | None = None,
+        firing: Firing | None = None,
+        only_first: bool = False,
+        callbacks: CallbackUrls | None = None,
     ) -> Job:
         """Store a job; it runs in its turn.
 
@@ -163,27 +199,40 @@ class Jobs:
             parameters: parameters as the client sent them, stored unchanged.
             faults: status and reason of rows that are not to be cut; they override the table.
             expires_at: time of deletion; adjusted to the limits.
+            firing: groups of a subscription that it runs; recorded with it, or not at all.
+            only_first: whether an algorithm runs on the first group only, to try it; its outputs
+                are added to no dataset.
+            callbacks: URLs that hear of the job; recorded with it.
 
         Raises:
             TargetsError, JobError, NoSuchDatasetError: As for `estimate`.
             LimitError: If the user's jobs or this job exceed a limit, or if too much of deleted
                 jobs is not removed yet.
+            SandboxUnavailableError: If programs of users are not run here; says why.
+            SubscriptionError: If the groups run already, or the subscription was stopped.
+            DatasetError: If the name of the dataset that the outputs are added to is taken.
         """
         # Checked before the list is read.
         if lag := self.removal_lag():
             raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.usage_of(owner))
+        if isinstance(options.results.kind, ProgramOperation):
+            self._check_programs()
         work = self._expand(table, options)
         options = work.options(options)
+        if only_first and work.algorithm is not None:
+            work.rows = first_group(work.rows, work.algorithm)
+            options = replace(options, own={**options.own, "register_as": ""})
+        dataset = self._dataset_of(work, options, owner, is_new=firing is None)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
-        prediction = self._prediction_of(work.rows.to_predict(), len(work.results), options)
+        prediction = self._prediction_of(work, options)
         now = datetime.now(UTC)
-        rows = to_row_table(work)
+        rows, staged_objects, staged_rows = to_row_table(work)
         counts = rows.counts()
         job = JobRecord(
             number=0,
-            id=_new_id(),
+            id=new_id(),
             owner=owner,
             name=name,
             phase="PENDING",
@@ -204,10 +253,23 @@ class Jobs:
             failure=None,
             notes=[],
             changes=1,
+            staging=new_progress(staged_objects),
         )
+        if work.algorithm is not None:
+            job = replace(
+                job,
+                groups=rows.take(rows.position >= job.inputs).counts(),
+                group_bytes=work.algorithm.algorithm.resources.output,
+            )
         waiting = counts["waiting"]
         record = self.catalog.add_job(
-            job, rows, lambda usage: self._allowance.check(usage, waiting)
+            job,
+            rows,
+            lambda usage: self._allowance.check(usage, waiting),
+            staged_rows,
+            firing,
+            dataset,
+            callbacks,
         )
         return self.start(record.id) if start else self._view(record)
 
@@ -288,6 +350,43 @@ class Jobs:
         if row is None or archives.file_name(row, options) != name:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
         return archives.result_of(self.place, job_id, row, options)
+
+    def output(self, job_id: str, group: str, name: str) -> Result:
+        """Return an output of a group of a job of an algorithm.
+
+        Args:
+            job_id: id of the job.
+            group: name of the result of the group, without `.zip`.
+            name: name of the output, with or without its suffix.
+
+        Raises:
+            NoSuchResultError: If there is none, or not yet.
+            SourceError, AccessError: If the result store cannot be read.
+        """
+        options = Options.from_catalog(self.catalog.job(job_id).options)
+        if not isinstance(options.results.kind, ProgramOperation):
+            raise NoSuchResultError(f"job {job_id}: its results have no outputs")
+        return output_of(self.result(job_id, f"{group}{options.results.suffix}"), name)
+
+    def group_run(self, job_id: str, group: str) -> GroupRunRecord:
+        """Return the latest run of an algorithm on a group, with its log.
+
+        Raises:
+            NoSuchResultError: If the job has no such group, or its program did not start; says why.
+        """
+        job = self.catalog.job(job_id)
+        options = Options.from_catalog(job.options)
+        if isinstance(options.results.kind, ProgramOperation):
+            for row in chain.from_iterable(self._pages(job.number, job.inputs)):
+                if row.id == group:
+                    try:
+                        return self.catalog.group_run(job.number, row.number)
+                    except NoSuchResultError:
+                        why = row.reason or f"it waits, the job is {job.phase}"
+                        raise NoSuchResultError(
+                            f"group {group[:100]}: its program did not start: {why}"
+                        ) from None
+        raise NoSuchResultError(f"job {job_id}: it has no group {group[:100]!r}")
 
     def archive(
         self, job_id: str, kind: ArchiveKind, should_stop: Callable[[], bool] = _never
@@ -398,6 +497,9 @@ class Jobs:
         """Remove the inputs of combined results, unless some may be retried."""
         if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
             self.place.clear_scratch(job.id)
+            if job.scratch_bytes:
+                with suppress(NoSuchJobError):  # deleted by its user meanwhile
+                    self.catalog.note_empty_scratch(job.id)
 
     def tidy(self, should_stop: Callable[[], bool] = _never) -> None:
         """Delete expired jobs, and remove the results of all deleted jobs.
@@ -449,8 +551,56 @@ class Jobs:
             limits.cutout_bytes,
         )
 
-    def _prediction_of(self, rows: RowTable, results: int, options: Options) -> Prediction | None:
-        return predict_rows(rows, results, options, self.catalog.past_jobs(PAST))
+    def _dataset_of(
+        self, work: ExpandedJob, options: Options, owner: str, *, is_new: bool
+    ) -> OutputDataset | None:
+        """Return the dataset that outputs are added to; `None` if there is none."""
+        if work.algorithm is None or not (name := options.own["register_as"]):
+            return None
+        return self.outputs.of(work.algorithm.algorithm, name, owner, is_new=is_new)
+
+    def _estimate_algorithm(self, work: ExpandedJob, algorithm: AlgorithmWork) -> Estimate:
+        """Estimate a job of an algorithm; its faults are those of granules and groups."""
+        timings = self.catalog.group_timings(algorithm.algorithm.label)
+        rows, group = work.rows, work.rows.group
+        counts = Counter() if group is None else Counter(group.list())
+        of_groups = set(algorithm.faults.values())
+        of_granules = [(rows.id[row], reason) for row, (_, reason) in work.faults.items()]
+        faults = [*algorithm.faults.items()]
+        faults += [each for each in of_granules if each[1] not in of_groups]
+        return Estimate(
+            targets=work.targets,
+            rows=len(rows) + len(work.results),
+            unmatched=0,
+            prediction=self._prediction_of_groups(algorithm, rows, timings),
+            faults=faults[:LONGEST_LIST],
+            matches=list(counts.items())[:LONGEST_LIST],
+            bytes_out=output_bytes(timings, len(counts) - len(algorithm.faults)),
+            staging=work.tape.notes(),
+            groups=len(counts),
+            runs=len(timings),
+            read_bytes=algorithm.read_bytes,
+            reading=reading_notes(self.catalog, algorithm),
+        )
+
+    def _prediction_of(self, work: ExpandedJob, options: Options) -> Prediction | None:
+        if (algorithm := work.algorithm) is not None:
+            timings = self.catalog.group_timings(algorithm.algorithm.label)
+            return self._prediction_of_groups(algorithm, work.rows, timings)
+        past_jobs = self.catalog.past_jobs(PAST)
+        return predict_rows(work.on_disk, len(work.results), options, past_jobs, work.reads)
+
+    def _prediction_of_groups(
+        self, algorithm: AlgorithmWork, rows: RowTable, timings: Sequence[GroupTiming]
+    ) -> Prediction | None:
+        return predict_groups(
+            self.catalog,
+            algorithm,
+            rows.take(rows.sound),
+            timings,
+            self._program_lanes,
+            self.catalog.past_jobs(PAST),
+        )
 
     def _changed_job(self, record: JobRecord) -> Job:
         self.wake()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.records.jobs import count_finished_rows
 from swathe.costs.time_left import TimeLeftModel
+from swathe.jobs.staging_progress import is_staging
 
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord
@@ -29,10 +30,10 @@ class TimesLeft:
         """Take the progress of a job, and return its time left.
 
         Returns:
-            `None` unless the job is executing and was predicted.
+            `None` unless the job is executing and was predicted, and nothing is to come from tape.
         """
         with self._lock:
-            if job.phase != "EXECUTING" or job.predicted is None:
+            if job.phase != "EXECUTING" or job.predicted is None or is_staging(job.staging):
                 self._models.pop(job.number, None)
                 return None
             now = time.monotonic()

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
-from swathe.catalog.records.jobs import Phase
+from swathe.catalog.records.jobs import Phase, Share
 from swathe.core.box import Mode
 from swathe.core.errors import DatasetError, JobError, OptionError
 from swathe.core.row_record import RowStatus
@@ -38,7 +38,8 @@ class Options:
     Attributes:
         operation: name of an operation, as `swathe.operations.registry` lists them: `cut` for each
             target, `stack`: one image of all, or of each `group`, `rgb`: one picture of three
-            bands, or `reduce`: one grid of all granules, or of each `group`.
+            bands, `reduce`: one grid of all granules, or of each `group`, or `algorithm`: the
+            outputs of a user's program for each group of granules.
         mode: `trim`, `partial` or `strict`, as for `swathe.cut`.
         fill: physical value outside the image, with `partial`.
         planes: for cubes, first and last plane, zero-based, last excluded.
@@ -219,7 +220,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _time(name: str, value: Any) -> tuple[float, float]:
-    from swathe.datasets.search import read_times
+    from swathe.datasets.search_times import read_times
 
     try:
         times = read_times(value)
@@ -251,8 +252,9 @@ class Job:
         name: name given by the user; may be empty.
         expires_at: time of deletion, with its results.
         rows: number of images to cut, one per target and granule; for stacks and `rgb`, the input
-            images followed by the combined results.
+            images followed by the combined results; of an algorithm, granules followed by groups.
         counts: number of rows per status.
+        groups: number of groups of granules per status, of an algorithm; else `None`.
         bytes: size of the results so far.
         predicted: `{"median_s", "interval_s": [low, high], "bytes", "requests"}`.
         actual: `{"work_s", "bytes", "requests"}` so far; `work_s` is the time in which at least
@@ -261,7 +263,13 @@ class Job:
         notes: warnings to the user.
         parameters: parameters as the client sent them.
         left: time left of a job in phase EXECUTING, `{"median_s", "interval_s": [low, high]}`: in
-            80 of 100 cases the actual one is in the interval. `None` without a prediction.
+            80 of 100 cases the actual one is in the interval. `None` without a prediction, and
+            while objects are to come from tape.
+        staging: objects in stores whose objects are staged from tape, `{"objects", "come",
+            "failed", "since", "ends_by", "faults"}`: their number, how many have come or never
+            will, when they were first asked for, by when the others have come at most if the queue
+            of the service is empty (`null`: unknown), and why services could not be asked, by
+            store. `None` if there are no such objects.
     """
 
     id: str
@@ -282,6 +290,18 @@ class Job:
     notes: list[str]
     parameters: list[tuple[str, str]]
     left: dict[str, Any] | None = None
+    staging: dict[str, Any] | None = None
+    groups: dict[RowStatus, int] | None = None
+
+    @property
+    def totals(self) -> dict[RowStatus, int]:
+        """Return the number of groups per status of a job of an algorithm, else that of rows."""
+        return self.counts if self.groups is None else self.groups
+
+    @property
+    def unit(self) -> Literal["group", "row"]:
+        """Return what `totals` counts."""
+        return "row" if self.groups is None else "group"
 
 
 @dataclass(frozen=True)
@@ -321,8 +341,15 @@ class Estimate:
         unmatched: targets that no image covers.
         prediction: predicted cost; `None` if there is nothing to cut.
         faults: id and reason of targets that cannot be cut, the first 20.
-        matches: id and number of granules, of the first 20 targets in the sky.
+        matches: id and number of granules, of the first 20 targets in the sky; of an algorithm,
+            name and number of granules of the first 20 groups.
         bytes_out: expected size of the results.
+        staging: objects on tape by store, and how long staging takes at most; neither is in the
+            prediction.
+        groups: groups of granules, each one run of an algorithm; 0 for other operations.
+        runs: earlier runs of the algorithm from which its time is predicted.
+        read_bytes: bytes of all granules that an algorithm reads, where they are or as copies.
+        reading: how an algorithm reads its granules, by store.
     """
 
     targets: int
@@ -332,6 +359,11 @@ class Estimate:
     faults: list[tuple[str, str]]
     matches: list[tuple[str, int]]
     bytes_out: int
+    staging: list[str] = field(default_factory=list)
+    groups: int = 0
+    runs: int = 0
+    read_bytes: int = 0
+    reading: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -343,6 +375,9 @@ class Limits:
         rows_waiting: waiting rows in all jobs of a user.
         jobs: jobs of a user that have not ended.
         result_bytes: size of all results of a user; a job that exceeds it is ended.
+        slots: programs of a user at work at the same time; 0: as many as run at all.
+        priority: share of turns of a user, 1 to 10, relative to that of others.
+        shares: shares of users that have their own.
         removal_bytes: size of the results of deleted jobs that wait for their removal, of all
             users; jobs wait beyond it.
         cutout_bytes: size of the pixels of one cutout.
@@ -354,10 +389,17 @@ class Limits:
     rows_waiting: int = 1_000_000
     jobs: int = 20
     result_bytes: int = 20 << 30
+    slots: int = 0
+    priority: int = 5
+    shares: Mapping[str, Share] = field(default_factory=dict)
     removal_bytes: int = 40 << 30
     cutout_bytes: int = 512 << 20
     default_s: float = 7 * DAY_S
     longest_s: float = 30 * DAY_S
+
+    def share_of(self, user: str) -> Share:
+        """Return the share of a user."""
+        return self.shares.get(user) or Share(self.slots, self.result_bytes, self.priority)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from swathe.jobs.archives import file_name
+from swathe.jobs.staging_progress import staging_view
 from swathe.jobs.types import Job, Options, Row
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ SAME_FIELDS = {each.name for each in fields(Job)} - {
     "actual",
     "error",
     "left",
+    "staging",
 }
 """Fields of a job that are the same in the catalogue."""
 
@@ -43,6 +45,7 @@ def job_view(record: JobRecord, left: TimeLeft | None = None) -> Job:
         predicted=prediction,
         actual=actual,
         error=record.failure,
+        staging=staging_view(record.staging),
         left=None if left is None else {"median_s": left.median_s, "interval_s": left.interval_s},
     )
 

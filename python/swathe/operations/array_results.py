@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import LimitError, NoSuchArrayError
 from swathe.files.array_cutout import cut_region
 from swathe.files.array_file import ArrayFile
-from swathe.files.array_outputs import saving
 from swathe.files.array_region import region_of
 from swathe.files.file import open_any
 from swathe.files.targets.hdus import is_array_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from swathe.core.box import Mode
     from swathe.core.row_record import RowRecord
+    from swathe.core.row_table import DictColumn
     from swathe.files.array import Array
+    from swathe.files.array_cutout import ArrayCutout
     from swathe.files.array_region import ArrayRegion
 
 FITS_SUFFIX = ".fits"
@@ -34,16 +35,31 @@ def is_of_array(row: RowRecord) -> bool:
     return is_array_path(row.hdu)
 
 
+def are_npy_of_arrays(file_format: str, hdus: DictColumn[Any]) -> bool:
+    """Check whether all results are `.npy` of arrays: the engine writes these in their final form.
+
+    Args:
+        file_format: format of the results.
+        hdus: HDU or array of each.
+    """
+    return file_format == "npy" and all(map(is_array_path, hdus.few().values))
+
+
 @dataclass
 class ArrayResults:
     """Results of arrays, each like `swathe.cut` of its region.
 
     Attributes:
+        convert: function that returns the content of a result of a cut, by the name of the result
+            and a function that returns whether to stop.
+        should_stop: that function.
         mode: `trim`, `partial` or `strict`.
         fill: physical value of elements outside of the arrays, as the engine was told.
         most_bytes: largest size of the elements of one result in bytes; `None`: any.
     """
 
+    convert: Callable[[ArrayCutout, Path, Callable[[], bool]], bytes]
+    should_stop: Callable[[], bool]
     mode: Mode
     fill: float | None
     most_bytes: int | None = None
@@ -84,6 +100,7 @@ class ArrayResults:
 
         Raises:
             LimitError: If it has more than `most_bytes`.
+            Interruption: If the work was stopped.
             SwatheError: If it cannot be read, or the format cannot hold it.
         """
         array = self._array(row)
@@ -98,9 +115,8 @@ class ArrayResults:
                 return cut.read_bytes()
             if self.fill is not None or inside.shape == region.shape:
                 elements = np.load(cut, allow_pickle=False)
-        into = BytesIO()
-        saving(cut_region(self._file, array, region, elements=elements), name)(into)
-        return into.getvalue()
+        made_of = cut_region(self._file, array, region, elements=elements)
+        return self.convert(made_of, name, self.should_stop)
 
     def _array(self, row: RowRecord) -> Array:
         if self._file is None or self._source != row.source:

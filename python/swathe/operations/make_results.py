@@ -25,6 +25,7 @@ from swathe.operations.array_results import is_of_array
 from swathe.operations.combination import align_cutout, without_images
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands
+from swathe.operations.operation import Interruption
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
@@ -240,12 +241,15 @@ class Converter:
         if self.files.should_stop():
             if outcome.status != "ok":
                 yield outcome
-        elif is_of_array(row):
-            yield self._of_array(row, outcome)
-        elif outcome.status != "ok":
-            yield outcome
-        else:
-            yield self._convert(outcome)
+            return
+        try:
+            if is_of_array(row):
+                outcome = self._of_array(row, outcome)
+            elif outcome.status == "ok":
+                outcome = self._convert(outcome)
+        except Interruption:
+            return
+        yield outcome
 
     def _name(self, row: int) -> Path:
         return self.files.output_name / self.files.paths[row]
@@ -255,9 +259,9 @@ class Converter:
         try:
             if self.result_options.format == SOURCE:
                 return self.files.put(outcome, cut.read_bytes())
-            return self.files.put(
-                outcome, self.result_options.converting.convert(read_cutout(cut), name)
-            )
+            should_stop = self.files.should_stop
+            content = self.result_options.convert(read_cutout(cut), name, should_stop)
+            return self.files.put(outcome, content)
         except (RegionError, OutputError) as error:
             return outcome._replace(status="error", reason=str(error), bytes=0, sha256="")
         finally:

@@ -8,9 +8,13 @@ commands ask `swathe.operations.registry` for it. A new operation is one module 
 
 from __future__ import annotations
 
+import json
+import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from swathe.core.errors import OptionError, RegionError
 from swathe.core.value_errors import short_text
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
     from swathe.core.row_table import RowTable
     from swathe.files.array import Array
+    from swathe.files.array_cutout import ArrayCutout
     from swathe.files.array_file import ArrayFile
     from swathe.files.cutout import Cutout
     from swathe.operations.grid import AlignedImage, Grid
@@ -29,6 +34,9 @@ ALIGNING_MEMORY = 160
 """Bytes of memory per pixel of an image while it is resampled to a grid."""
 LONGEST_OPTION = 500
 """Characters of an option that is a text."""
+LONGEST_OBJECT = 50_000
+"""Characters of an option that is an object of JSON."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class ResultFormat:
         pixel_bytes: bytes per pixel of a result; `None`: those of the image's pixels, times planes.
         is_plain: whether the files that the engine cuts are the results.
         is_compressed: whether a result may have less than a byte per pixel.
+        has_pictures: whether pages show pictures of results.
         memory_per_pixel: bytes of memory per pixel while a result is made; 0: no more than the
             pixels, which are bounded already.
     """
@@ -62,6 +71,7 @@ class ResultFormat:
     is_plain: bool = False
     is_compressed: bool = False
     memory_per_pixel: int = 0
+    has_pictures: bool = True
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class OperationOption:
     title: str
     help: str
     choices: tuple[tuple[str, str], ...]
-    default: str
+    default: Any
     check: Callable[[str], object] | None = None
 
     @property
@@ -115,8 +125,87 @@ class OperationOption:
         return text
 
 
+class ObjectOption(OperationOption):
+    """Option that is an object of JSON: numbers, texts and truth values by name."""
+
+    def read(self, value: Any) -> Any:
+        """Return the object, which may be given as JSON.
+
+        Raises:
+            OptionError: If it is no such object.
+        """
+        if isinstance(value, str):
+            value = self._parse(value)
+        if not isinstance(value, dict):
+            raise OptionError(
+                f'{self.name}: expected an object as {{"name": 1}}, found {short_text(value)}'
+            )
+        for name, each in value.items():
+            is_finite = not isinstance(each, float) or math.isfinite(each)
+            if not isinstance(name, str) or not isinstance(each, str | int | float | bool):
+                raise OptionError(
+                    f"{self.name}: {short_text(name)}: expected a number, a text, true or false, "
+                    f"found {short_text(each)}"
+                )
+            if not is_finite:
+                raise OptionError(f"{self.name}: {short_text(name)}: expected a finite number")
+        if len(json.dumps(value)) > LONGEST_OBJECT:
+            raise OptionError(f"{self.name}: expected at most {LONGEST_OBJECT:,} characters")
+        return value
+
+    def _parse(self, text: str) -> Any:
+        def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            if len(dict(pairs)) < len(pairs):
+                raise OptionError(f"{self.name}: expected each name once")
+            return dict(pairs)
+
+        try:
+            return json.loads(text[: LONGEST_OBJECT + 1] or "{}", object_pairs_hook=unique)
+        except (ValueError, RecursionError) as error:
+            raise OptionError(
+                f"{self.name}: expected JSON of at most {LONGEST_OBJECT:,} characters, found "
+                f"{short_text(text)}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class NumberOption(OperationOption):
+    """Option that is a number.
+
+    Attributes:
+        least: least value.
+        most: greatest value.
+        is_whole: whether it has no fraction.
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    is_whole: bool = False
+
+    def read(self, value: Any) -> Any:
+        """Return the number, which may be given as text.
+
+        Raises:
+            OptionError: If it is none, or out of bounds.
+        """
+        kind = int if self.is_whole else float
+        number: float | None = None
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = kind(value)
+                if not isinstance(value, str) and number != value:
+                    number = None
+        if number is None or not self.least <= number <= self.most:
+            noun = "a whole number" if self.is_whole else "a number"
+            raise OptionError(
+                f"{self.name}: expected {noun} from {self.least:g} to {self.most:g}, found "
+                f"{short_text(value)}"
+            )
+        return number
+
+
 class Operation(ABC):
-    """Operation: a `ConvertingOperation`, a `CombiningOperation` or a `ReducingOperation`."""
+    """Operation: one of the classes below, by what its results are made from."""
 
     name: ClassVar[str]
     """Name in options."""
@@ -150,6 +239,21 @@ class Operation(ABC):
                 f"bands: expected none for operation {self.name} of listed files, "
                 f"found {len(bands)}"
             )
+
+    def by_targets(
+        self,
+        regions: Callable[[], T],
+        granules: Callable[[ReducingOperation], T],  # noqa: ARG002 - for operations on granules
+        programs: Callable[[], T],  # noqa: ARG002 - for operations that run programs
+    ) -> T:
+        """Return the result of the function for the targets that the operation takes.
+
+        Args:
+            regions: function for regions of images and arrays.
+            granules: function for granules, called with the operation.
+            programs: function for granules that a program of a user reads.
+        """
+        return regions()
 
     def choose_images(
         self,
@@ -187,16 +291,62 @@ class Operation(ABC):
         return None
 
 
+class Interruption(Exception):  # noqa: N818 - no error: nobody wants the result any more
+    """The work was stopped before a result was made."""
+
+
+def check_stop(should_stop: Callable[[], bool]) -> None:
+    """Check whether to continue; called between the steps of long work.
+
+    Raises:
+        Interruption: If the work is to stop.
+    """
+    if should_stop():
+        raise Interruption
+
+
 class ConvertingOperation(Operation):
     """Operation that makes each result from one image."""
 
     @abstractmethod
-    def convert(self, cutout: Cutout, name: Path) -> bytes:
+    def convert(
+        self,
+        cutout: Cutout,
+        name: Path,
+        options: Mapping[str, Any],
+        should_stop: Callable[[], bool],
+    ) -> bytes:
         """Return the content of a result, in the format of the suffix of `name`.
 
+        Args:
+            cutout: the cut of an image.
+            name: name of the result.
+            options: values of the operation's own options.
+            should_stop: function that returns whether to stop; long work calls `check_stop`.
+
         Raises:
-            RegionError: If the format cannot hold the cutout.
+            RegionError: If the operation or the format cannot use the cutout.
+            Interruption: If the work was stopped before the end.
         """
+
+    def convert_array(
+        self,
+        cutout: ArrayCutout,
+        name: Path,
+        options: Mapping[str, Any],  # noqa: ARG002 - for operations with options
+        should_stop: Callable[[], bool],  # noqa: ARG002 - for operations that take long
+    ) -> bytes:
+        """Return the content of a result, as `convert` does, of a cut of an array.
+
+        Raises:
+            SwatheError: If the operation or the format cannot use the cutout.
+            Interruption: If the work was stopped before the end.
+        """
+        from swathe.files.array_outputs import saving
+
+        into = BytesIO()
+        saving(cutout, name)(into)
+        return into.getvalue()
 
 
 class GroupingOperation(Operation):
@@ -293,6 +443,15 @@ class ReducingOperation(GroupingOperation):
     reads_granules = True
     needs_grid = False
 
+    def by_targets(
+        self,
+        regions: Callable[[], T],  # noqa: ARG002 - for other operations
+        granules: Callable[[ReducingOperation], T],
+        programs: Callable[[], T],  # noqa: ARG002 - for other operations
+    ) -> T:
+        """Return the result of the function for granules."""
+        return granules(self)
+
     def combine(
         self,
         path: Path,
@@ -313,6 +472,7 @@ class ReducingOperation(GroupingOperation):
         options: Mapping[str, Any],
         path: Path,
         most_bytes: int | None,
+        count: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Read a granule, and write what the result needs of it to a file.
 
@@ -322,6 +482,7 @@ class ReducingOperation(GroupingOperation):
             options: values of the operation's own options.
             path: file that is written.
             most_bytes: largest size of an array that is read; `None`: any.
+            count: function that is called with the traffic of the file, also after an error.
 
         Raises:
             SwatheError: If the granule cannot be read, or does not suit the options.
@@ -364,3 +525,20 @@ class ReducingOperation(GroupingOperation):
     @abstractmethod
     def result_bytes(self, options: Mapping[str, Any]) -> int:
         """Return the size of a result in bytes."""
+
+
+class ProgramOperation(Operation):
+    """Operation whose results a user's program makes from groups of granules, in the sandbox."""
+
+    is_combined = True
+    reads_granules = True
+    needs_grid = False
+
+    def by_targets(
+        self,
+        regions: Callable[[], T],  # noqa: ARG002 - for other operations
+        granules: Callable[[ReducingOperation], T],  # noqa: ARG002
+        programs: Callable[[], T],
+    ) -> T:
+        """Return the result of the function for programs."""
+        return programs()

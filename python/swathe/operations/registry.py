@@ -6,11 +6,11 @@ Each module of `swathe.operations.kinds` holds one operation, `OPERATION`.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError
 from swathe.core.value_errors import short_text
@@ -20,9 +20,15 @@ from swathe.operations.operation import (
     GroupingOperation,
     Operation,
     OperationOption,
-    ReducingOperation,
+    ProgramOperation,
     ResultFormat,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swathe.files.array_cutout import ArrayCutout
+    from swathe.files.cutout import Cutout
 
 DEFAULT = "cut"
 
@@ -113,12 +119,19 @@ class ResultOptions:
         """Return the operation."""
         return operation_of(self.operation)
 
-    @property
-    def converting(self) -> ConvertingOperation:
-        """Return the operation, which is known to make each result from one image."""
+    def convert(self, cutout: Cutout, name: Path, should_stop: Callable[[], bool]) -> bytes:
+        """Return a result of one image, as `ConvertingOperation.convert` does."""
         kind = self.kind
         assert isinstance(kind, ConvertingOperation)
-        return kind
+        return kind.convert(cutout, name, self.own, should_stop)
+
+    def convert_array(
+        self, cutout: ArrayCutout, name: Path, should_stop: Callable[[], bool]
+    ) -> bytes:
+        """Return a result of one array, as `ConvertingOperation.convert_array` does."""
+        kind = self.kind
+        assert isinstance(kind, ConvertingOperation)
+        return kind.convert_array(cutout, name, self.own, should_stop)
 
     @property
     def grouping(self) -> GroupingOperation:
@@ -126,12 +139,6 @@ class ResultOptions:
         kind = self.kind
         assert isinstance(kind, GroupingOperation)
         return kind
-
-    @property
-    def reducing(self) -> ReducingOperation | None:
-        """Return the operation if its targets are granules; else `None`."""
-        kind = self.kind
-        return kind if isinstance(kind, ReducingOperation) else None
 
     @cached_property
     def file_format(self) -> ResultFormat:
@@ -155,20 +162,22 @@ class ResultOptions:
 
 
 def _maker_of(file_format: str) -> Operation:
-    """Return the first operation that makes a format.
+    """Return the first operation that makes a format; one that runs a program is named.
 
     Raises:
         OptionError: If no operation makes it.
     """
-    for kind in operations().values():
+    kinds = [each for each in operations().values() if not isinstance(each, ProgramOperation)]
+    for kind in kinds:
         if any(each.name == file_format for each in kind.formats):
             return kind
     if file_format == "zarr":
         raise OptionError(
             "format: expected one file for each result, found 'zarr', which is a folder: choose nc"
         )
+    names = dict.fromkeys(each.name for kind in kinds for each in kind.formats)
     raise OptionError(
-        f"format: expected one of {', '.join(formats())}, found {short_text(file_format)}"
+        f"format: expected one of {', '.join(names)}, found {short_text(file_format)}"
     )
 
 

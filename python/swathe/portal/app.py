@@ -1,4 +1,4 @@
-"""The portal as an ASGI application: `/api` (REST), `/vo` (Virtual Observatory) and web pages."""
+"""The portal as an ASGI application: `/api` (REST), `/vo`, `/stac`, `/ogc`, and web pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,19 @@ from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from swathe import _swathe
+from swathe.algorithms.group_run import program_lanes
+from swathe.algorithms.static_check import SIGNATURE
 from swathe.catalog import Catalog
+from swathe.catalog.records.jobs import Share
 from swathe.core.confined import ConfinedProcess
-from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
+from swathe.core.errors import (
+    NoSuchStoreError,
+    OptionError,
+    OutputError,
+    SandboxUnavailableError,
+    SettingsError,
+    SwatheError,
+)
 from swathe.core.host import cores
 from swathe.core.outputs import refuse_inside
 from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_by_name
@@ -25,6 +35,7 @@ from swathe.portal import health, pages, vo
 from swathe.portal.api import answer_unknown, make_api
 from swathe.portal.config import growth_of
 from swathe.portal.context import Portal
+from swathe.portal.dataset_watch import DatasetWatch
 from swathe.portal.guard import EXPOSED_HEADERS, Guard
 from swathe.portal.http.access_log import count_answers, log_answers
 from swathe.portal.http.headers import add_security_headers
@@ -32,11 +43,16 @@ from swathe.portal.http.long_responses import Streams
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.pages.stripe_servers import StripeServers
+from swathe.portal.processes import make_processes
+from swathe.portal.processes import to_landing_page as to_processes
 from swathe.portal.save_worker_replicas import Replicas
 from swathe.portal.sources import Sources
+from swathe.portal.stac import make_stac, to_landing_page
+from swathe.portal.subscription_work import SubscriptionWork
 from swathe.portal.uploads import IMPORTS, Uploads
 from swathe.portal.users import Access
 from swathe.stores.folders import store_folders
+from swathe.subscriptions.service import Subscriptions
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.autoscale.pool import GrowingPool
 from swathe.workers.autoscale.providers.htcondor import HTCondor
@@ -72,11 +88,20 @@ def open_portal(config: Config) -> Iterator[Portal]:
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
         place = place_of(config, catalog)
+        mail_server, broker = config.mail.mail_server, config.mqtt.broker
         _swathe.confine(list(config.access.hosts))
         try:
             with (
-                Jobs(catalog, place, limits=limits, check_source=sources.check) as jobs,
-                closing(ConfinedProcess(imports=IMPORTS)) as launcher,
+                Jobs(
+                    catalog,
+                    place,
+                    limits=limits,
+                    check_source=sources.check,
+                    check_programs=ProgramCheck(config),
+                    datasets=datasets_of(config, catalog),
+                    program_lanes=program_lanes(config.algorithms.box),
+                ) as jobs,
+                closing(ConfinedProcess(imports=(*IMPORTS, SIGNATURE))) as launcher,
             ):
                 bounds = config.limits
                 uploads = Uploads(launcher, limits.rows_per_job, bounds.upload_mb)
@@ -95,9 +120,53 @@ def open_portal(config: Config) -> Iterator[Portal]:
                     pool,
                     runner,
                     downloads,
+                    Subscriptions(
+                        jobs,
+                        bounds.subscriptions,
+                        config.results.store,
+                        needs_token=access.needs_token,
+                        sends_mail=mail_server is not None,
+                        webhook_hosts=config.access.webhooks,
+                    ),
+                    mail_server,
+                    broker,
                 )
         finally:
             _swathe.confine([])
+
+
+class ProgramCheck:
+    """Check that programs of users may run; what holds is not checked again.
+
+    Workers on other machines check theirs.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._box, self._are_elsewhere = config.algorithms.box, bool(config.workers.url)
+        self._holds = False
+
+    def __call__(self) -> None:
+        """Check it.
+
+        Raises:
+            SandboxUnavailableError: If they may not.
+        """
+        if self._box is None:
+            raise SandboxUnavailableError("this portal runs no programs of users (algorithms.run)")
+        if not (self._holds or self._are_elsewhere):
+            self._box.check()
+            self._holds = True
+
+    def fault(self) -> str:
+        """Return why programs fail here, by a trial of the sandbox and of Python in it; else ""."""
+        if self._box is None or self._are_elsewhere:
+            return ""
+        try:
+            self._box.check()
+            self._box.check_python()
+        except (OptionError, SandboxUnavailableError) as error:
+            return f"[algorithms]: {error}"
+        return ""
 
 
 def place_of(config: Config, catalog: Catalog) -> ResultStore:
@@ -117,6 +186,21 @@ def place_of(config: Config, catalog: Catalog) -> ResultStore:
         raise SettingsError(f"results.{name}: {error}") from error
 
 
+def datasets_of(config: Config, catalog: Catalog) -> str | None:
+    """Return the folder for datasets of outputs, after a trial write; `None` if there is none.
+
+    Raises:
+        SettingsError: If objects cannot be stored there.
+    """
+    results = config.results
+    if results.datasets is not None:
+        try:
+            result_store_by_name(catalog, results.datasets, results.scratch)
+        except (NoSuchStoreError, OutputError) as error:
+            raise SettingsError(f"results.datasets: {error}") from error
+    return results.datasets
+
+
 def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
     """Return the worker pool, which is not started yet.
 
@@ -126,7 +210,8 @@ def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
     workers = config.workers
     if not workers.url:
         threads = config.limits.threads or cores()
-        return LocalPool(place, threads, batch_s=workers.batch_s)
+        box = config.algorithms.box
+        return LocalPool(place, threads, batch_s=workers.batch_s, box=box)
     try:
         from swathe.workers.dask.pool import DaskPool
     except ImportError as error:
@@ -188,11 +273,23 @@ def growing(workers: WorkersSettings, pool: DaskPool, catalog: Catalog) -> Growi
 def limits_of(config: Config) -> Limits:
     """Return the limits of jobs from the settings."""
     limits = config.limits
+    usual = Share(limits.slots, round(limits.result_gb * 1e9), limits.priority)
+    shares = {
+        user: Share(
+            usual.slots if share.slots is None else share.slots,
+            usual.result_bytes if share.result_gb is None else round(share.result_gb * 1e9),
+            usual.priority if share.priority is None else share.priority,
+        )
+        for user, share in config.shares.items()
+    }
     return Limits(
         rows_per_job=limits.rows_per_job,
         rows_waiting=limits.rows_waiting,
         jobs=limits.jobs,
-        result_bytes=round(limits.result_gb * 1e9),
+        result_bytes=usual.result_bytes,
+        slots=usual.slots,
+        priority=usual.priority,
+        shares=shares,
         removal_bytes=round(limits.removal_gb * 1e9),
         cutout_bytes=limits.cutout_mb << 20,
         default_s=config.results.keep_days * DAY_S,
@@ -207,7 +304,11 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
     counting = threading.Thread(target=app.state.holdings.begin, name="counting")
     counting.start()
     try:
-        with Replicas(portal.catalog, portal.pool):
+        with (
+            Replicas(portal.catalog, portal.pool),
+            SubscriptionWork(portal),
+            DatasetWatch(portal.catalog, portal.config.datasets),
+        ):
             yield
     finally:
         await run_in_threadpool(portal.runner.stop)
@@ -237,6 +338,10 @@ def make_app(portal: Portal) -> FastAPI:
     app.state.holdings = ArchiveCounts(portal.catalog)
     app.state.stripe_servers = StripeServers()
     app.mount("/api", make_api(portal))
+    app.mount("/stac", make_stac(portal, app.state.holdings))
+    app.add_route("/stac", to_landing_page)
+    app.mount("/ogc", make_processes(portal))
+    app.add_route("/ogc", to_processes)
     app.include_router(vo.build_router())
     app.include_router(health.router)
     app.include_router(pages.build_router())
@@ -257,8 +362,15 @@ def make_app(portal: Portal) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=("GET", "HEAD", "POST", "PATCH", "DELETE"),
-            allow_headers=("Authorization", "Content-Type", "If-None-Match", "If-Range", "Range"),
+            allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+            allow_headers=(
+                "Authorization",
+                "Content-Type",
+                "If-None-Match",
+                "If-Range",
+                "Prefer",
+                "Range",
+            ),
             expose_headers=EXPOSED_HEADERS,
         )
     return app

@@ -6,34 +6,54 @@ type or a value out of bounds is a `SettingsError` that names `section.key`.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import os
-import re
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import Field
 
+from swathe.algorithms.box_python import BoxPython
+from swathe.algorithms.group_run import SPARE_USERS, BoxSettings
+from swathe.catalog.tokens import USER
 from swathe.core.errors import SettingsError
 from swathe.core.host import is_loopback
 from swathe.core.paths import default_url
-from swathe.core.toml_settings import read_toml, refuse_unknown, section, value_error
-from swathe.core.value_errors import short_text
+from swathe.core.toml_settings import (
+    SettingsErrors,
+    read_toml,
+    refuse_unknown,
+    section,
+    value_error,
+)
+from swathe.portal.hint_settings import MailSettings, MqttSettings
+from swathe.portal.setting_types import (
+    Address,
+    Command,
+    Count,
+    FullPath,
+    HostPort,
+    Identifier,
+    Network,
+    Origin,
+    Positive,
+    Priority,
+    PublicUrl,
+    Slots,
+    StorePrefix,
+    UserRange,
+)
+from swathe.sandbox import UserIds
+from swathe.sandbox.request import Mode
 
 if TYPE_CHECKING:
     from swathe.workers.autoscale.policy import GrowthLimits
 
-HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
-AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}")
 NO_AUTHORITY = "swathe.invalid"
 """Authority of identifiers that are only used on this machine."""
-ORIGIN = "http(s)://host[:port], with no path"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -44,67 +64,6 @@ def default_results() -> Path:
     return root / "swathe" / "results"
 
 
-def is_address(host: str) -> bool:
-    """Return whether a text is a host name or an IP address (IPv6 without brackets)."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
-    return True
-
-
-def _is_origin(text: str) -> bool:
-    parts = urlsplit(text)
-    port = parts.port
-    host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
-    is_complete = f"{parts.scheme}://{parts.netloc}" == text
-    return is_complete and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
-
-
-def _is_host_port(text: str) -> bool:
-    name, _, port = text.rpartition(":") if re.search(r":\d+$", text) else (text, "", "1")
-    return bool(HOST.fullmatch(name)) and 0 < int(port) < 65536
-
-
-def _full_path(raw: object) -> Path:
-    if isinstance(raw, str) and raw.startswith(("/", "~/")):
-        return Path(raw).expanduser()
-    if isinstance(raw, Path):
-        return raw
-    raise ValueError(f"expected an absolute path, found {short_text(raw)}")
-
-
-def _condition(requirement: str, is_met: Callable[[str], object]) -> AfterValidator:
-    """Return a check of texts: one passes if `is_met` returns a true value for it."""
-
-    def check(text: str) -> str:
-        with suppress(ValueError):
-            if is_met(text):
-                return text
-        raise ValueError(f"expected {requirement}, found {short_text(text)}")
-
-    return AfterValidator(check)
-
-
-Address = Annotated[str, _condition("a host name or IP address", is_address)]
-HostPort = Annotated[str, _condition("host or host:port, in lower case", _is_host_port)]
-Network = Annotated[
-    str, _condition("IP addresses or networks, as 10.0.0.0/8", ipaddress.ip_network)
-]
-Origin = Annotated[
-    str,
-    _condition(f"'*' or {ORIGIN}", lambda text: text == "*" or _is_origin(text)),
-]
-PublicUrl = Annotated[
-    str, _condition(ORIGIN, lambda text: not text or _is_origin(text.rstrip("/")))
-]
-Identifier = Annotated[
-    str, _condition("three or more letters, digits, '.', '-'", AUTHORITY.fullmatch)
-]
-StorePrefix = Annotated[str, _condition("NAME:prefix", len)]
-FullPath = Annotated[Path, BeforeValidator(_full_path)]
-Count = Annotated[int, Field(ge=1, le=10**12)]
-Positive = Annotated[float, Field(gt=0, le=1e12)]
 TokenPolicy: TypeAlias = Literal["none", "required"]
 """Whether each request needs a token."""
 
@@ -144,12 +103,15 @@ class ResultsSettings:
         store: `NAME:prefix` of a registered store, which may be a bucket.
         scratch: Local folder in which results for a bucket are made; else a temporary one.
         keep_days: Days for which results are kept by default.
+        datasets: `NAME:prefix` of a registered store, for the datasets that orders fill with their
+            outputs.
     """
 
     folder: FullPath = field(default_factory=default_results)
     store: StorePrefix | None = None
     scratch: FullPath | None = None
     keep_days: Positive = 7.0
+    datasets: StorePrefix | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +124,8 @@ class AccessSettings:
         origins: Origins of other web pages that may use this portal from a browser; `*`: any may
             read.
         hosts: `host` or `host:port` of servers from which files may be read by URL.
+        webhooks: `host` or `host:port` of servers that webhooks and callbacks may go to although
+            their addresses are not public.
         metrics: Users who may read /metrics: admins, or everyone.
     """
 
@@ -169,6 +133,7 @@ class AccessSettings:
     open: bool = False
     origins: tuple[Origin, ...] = ()
     hosts: tuple[HostPort, ...] = ()
+    webhooks: tuple[HostPort, ...] = ()
     metrics: Literal["admin", "open"] = "admin"
 
 
@@ -180,7 +145,11 @@ class LimitSettings:
         rows_per_job: Maximum number of rows of a job.
         rows_waiting: Maximum number of unfinished rows of all jobs of a user.
         jobs: Maximum number of unfinished jobs of a user.
+        subscriptions: Maximum number of subscriptions of a user.
         result_gb: Maximum size of the stored results of a user, 10**9 bytes.
+        slots: Maximum number of groups of a user's orders at work at the same time; 0 = as many as
+            the portal runs at all.
+        priority: Priority of a user's jobs, relative to those of others.
         removal_gb: Maximum size of deleted results that are not removed yet, of all users,
             10**9 bytes; jobs wait beyond it.
         longest_days: Maximum number of days for which results may be kept.
@@ -200,7 +169,10 @@ class LimitSettings:
     rows_per_job: Count = 100_000
     rows_waiting: Count = 1_000_000
     jobs: Count = 20
+    subscriptions: Count = 100
     result_gb: Positive = 20.0
+    slots: Slots = 0
+    priority: Priority = 5
     removal_gb: Positive = 40.0
     longest_days: Positive = 30.0
     body_mb: Positive = 32.0
@@ -214,6 +186,21 @@ class LimitSettings:
     share: Annotated[float, Field(gt=0, le=1)] = 0.25
     header_s: Positive = 10.0
     stream_s: Positive = 3600.0
+
+
+@dataclass(frozen=True)
+class ShareSettings:
+    """Share of one user, `[shares.NAME]`. What is left out is that of `[limits]`.
+
+    Attributes:
+        slots: Maximum number of groups at work at the same time; 0 = as many as the portal runs.
+        result_gb: Maximum size of the stored results, 10**9 bytes.
+        priority: Priority of the jobs, relative to those of others.
+    """
+
+    slots: Slots | None = None
+    result_gb: Positive | None = None
+    priority: Priority | None = None
 
 
 @dataclass(frozen=True)
@@ -276,6 +263,73 @@ GROWS_FROM = [each.name for each in fields(WorkersSettings)].index("minimum")
 
 
 @dataclass(frozen=True)
+class RunsSettings:
+    """Runs of applications, and their submission to Slurm.
+
+    Attributes:
+        link: Whether pages link to the runs although there are none.
+        submit: Whether users with the scope `submit` may submit runs from the form.
+        commands: Commands that they choose from, as `srun python /opt/astro3d.py {settings}`;
+            `{settings}` becomes the path of the file of settings.
+        folder: Folder in which jobs begin, and in which their settings are written.
+        options: Further options of `sbatch`.
+    """
+
+    link: bool = False
+    submit: bool = False
+    commands: tuple[Command, ...] = ()
+    folder: FullPath | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AlgorithmSettings:
+    """Algorithms of users, which run in the sandbox.
+
+    Attributes:
+        run: Whether jobs may run them.
+        users: User ids for the programs, `FIRST:COUNT`, if the portal is root; nothing else may
+            run under them.
+        mode: How programs are confined: `bwrap`, `landlock`, or the first that works.
+        python: Interpreter that they run with; else that of the portal.
+        folders: Folders that they see besides that of the interpreter: its packages.
+        programs: Number of groups of orders that run at the same time; 0 = the number of cores.
+    """
+
+    run: bool = True
+    users: UserRange = ""
+    mode: Mode = "auto"
+    python: FullPath | None = None
+    folders: tuple[FullPath, ...] = ()
+    programs: Annotated[int, Field(ge=0, le=1000)] = 0
+
+    @property
+    def box(self) -> BoxSettings | None:
+        """Return the sandbox for programs; `None` if they are not run."""
+        if not self.run:
+            return None
+        python = BoxPython.here()
+        if self.python is not None:
+            python = BoxPython.of(self.python, self.folders)
+        users = UserIds.parse(self.users) if self.users else None
+        return BoxSettings(python, self.mode, users, self.programs)
+
+
+@dataclass(frozen=True)
+class DatasetSettings:
+    """Datasets that the portal keeps up to date itself.
+
+    Attributes:
+        watch: Names of datasets. Files that arrive in a folder of this machine are catalogued when
+            they are complete, those of other stores when the store is listed next.
+        every_s: Seconds after which the stores of watched datasets are listed again.
+    """
+
+    watch: tuple[Annotated[str, Field(min_length=2, max_length=100)], ...] = ()
+    every_s: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+
+
+@dataclass(frozen=True)
 class ObservatorySettings:
     """Identifier and title of this archive in the Virtual Observatory."""
 
@@ -285,14 +339,20 @@ class ObservatorySettings:
 
 @dataclass(frozen=True)
 class Config:
-    """All settings. Each field is a section of the file."""
+    """All settings. Each field is a section of the file; `shares` has one for each user."""
 
     server: ServerSettings = field(default_factory=ServerSettings)
     catalog: DatabaseSettings = field(default_factory=DatabaseSettings)
     results: ResultsSettings = field(default_factory=ResultsSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    shares: Mapping[str, ShareSettings] = field(default_factory=dict)
     workers: WorkersSettings = field(default_factory=WorkersSettings)
+    runs: RunsSettings = field(default_factory=RunsSettings)
+    algorithms: AlgorithmSettings = field(default_factory=AlgorithmSettings)
+    datasets: DatasetSettings = field(default_factory=DatasetSettings)
+    mail: MailSettings = field(default_factory=MailSettings)
+    mqtt: MqttSettings = field(default_factory=MqttSettings)
     vo: ObservatorySettings = field(default_factory=ObservatorySettings)
 
     def at(
@@ -339,15 +399,38 @@ def config_of(content: Mapping[str, Any]) -> Config:
     """Return the settings of a parsed file.
 
     Raises:
-        SettingsError: If a section or key is unknown, or a value is invalid.
+        SettingsError: If sections or keys are unknown, or values are invalid; all are named.
     """
     kinds = get_type_hints(Config)
-    refuse_unknown("section", content, kinds)
-    sections = {name: section(name, kinds[name], values) for name, values in content.items()}
+    errors, sections = SettingsErrors(), {}
+    for name, values in content.items():
+        with errors.collect():
+            refuse_unknown("section", [name], kinds)
+            if name != "shares":
+                sections[name] = section(name, kinds[name], values)
+                continue
+            if not isinstance(values, Mapping):
+                raise value_error(name, "sections [shares.USER]", values)
+            sections[name] = {
+                user: section(f"{name}.{_checked_user(user)}", ShareSettings, share)
+                for user, share in values.items()
+            }
+    errors.check()
     results = sections.get("results", ResultsSettings())
     if results.store is not None and "folder" in content["results"]:
         raise value_error("results.store", "either this or results.folder, not both", results.store)
     return _check_together(Config(**sections))
+
+
+def _checked_user(name: str) -> str:
+    """Return the name of a user, if one can have it.
+
+    Raises:
+        SettingsError: If none can.
+    """
+    if name != "anonymous" and not USER.fullmatch(name):
+        raise value_error("shares", "names of users, as [shares.ann]", name)
+    return name
 
 
 def _check_together(config: Config) -> Config:
@@ -360,6 +443,21 @@ def _check_together(config: Config) -> Config:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
         raise value_error("results.keep_days", longest, config.results.keep_days)
     _check_workers(config.workers)
+    users = config.algorithms.users
+    if users and UserIds.parse(users).count <= SPARE_USERS:
+        fewest = (
+            f"FIRST:COUNT, as 70000:16, with a COUNT of {SPARE_USERS + 1} or more: one id for each "
+            "program and one for uploads"
+        )
+        raise value_error("algorithms.users", fewest, users)
+    config.mail.check()
+    config.mqtt.check()
+    if config.mail.server and not (is_loopback(server.host) or server.url):
+        raise SettingsError("server.url: is missing; mail.server needs it for the links in mails")
+    if config.runs.submit:
+        for name in ("commands", "folder"):
+            if not getattr(config.runs, name):
+                raise SettingsError(f"runs.{name}: is missing; runs.submit needs it")
     if not is_loopback(server.host) and access.tokens == "none" and not access.open:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-from swathe.core.errors import AccessError
-from swathe.core.host import is_loopback
+from swathe.core.errors import AccessError, CatalogError
+from swathe.core.host import in_url, is_loopback
 from swathe.portal.http.shares import AnswerCounts
+from swathe.portal.run_pictures import OpenSuperfiles
+from swathe.portal.run_requests import Predictions
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from swathe.portal.sources import Sources
     from swathe.portal.uploads import Uploads
     from swathe.portal.users import Access, User
+    from swathe.subscriptions.mail_server import MailServer
+    from swathe.subscriptions.mqtt_broker import MqttBroker
+    from swathe.subscriptions.service import Subscriptions
     from swathe.workers import Pool, Runner
     from swathe.workers.pool import PoolStatus
 
@@ -39,7 +44,12 @@ class Portal:
         pool: Workers that run the jobs.
         runner: Queue runner, which sends work to the pool.
         downloads: Slots for files and archives.
+        subscriptions: Subscriptions of all users.
+        mail_server: Server that mail goes to, if there is one.
+        broker: Broker that events are published to, if there is one.
         answers: Counts of responses since the portal started.
+        predictions: Predictions of runs, a few at the same time.
+        superfiles: Superfiles of pictures that are open.
     """
 
     config: Config
@@ -52,7 +62,12 @@ class Portal:
     pool: Pool
     runner: Runner
     downloads: Streams
+    subscriptions: Subscriptions
+    mail_server: MailServer | None = None
+    broker: MqttBroker | None = None
     answers: AnswerCounts = field(default_factory=AnswerCounts)
+    predictions: Predictions = field(default_factory=Predictions)
+    superfiles: OpenSuperfiles = field(default_factory=OpenSuperfiles)
 
     def sees_all(self, user: User | None) -> bool:
         """Return whether a user may see the data of all users and the details of the machine."""
@@ -66,6 +81,16 @@ class Portal:
         server = self.config.server
         outside = urlsplit(server.url).hostname or server.host
         return not (is_loopback(server.host) and is_loopback(outside))
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether pages link to runs: there are some, or the settings say so."""
+        if self.config.runs.link or self.config.runs.submit:
+            return True
+        try:
+            return bool(self.catalog.runs(most=1))
+        except CatalogError:
+            return False  # the page is about that error
 
     def place_of(self, store: Store, user: User | None) -> str:
         """Return the URL of a store; empty for a local folder if the user may not see paths."""
@@ -95,6 +120,12 @@ class Portal:
                 "without it; each of your jobs has its own prediction"
             )
         return self.catalog.outcomes(limit)
+
+    @property
+    def own_url(self) -> str:
+        """URL of the portal by its settings, without a slash at the end."""
+        server = self.config.server
+        return server.url.rstrip("/") or f"http://{in_url(server.host)}:{server.port}"
 
     def url(self, request: HTTPConnection) -> str:
         """Return the URL of the portal as the client uses it, without a slash at the end."""

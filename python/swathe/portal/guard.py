@@ -25,9 +25,13 @@ from swathe.core.errors import LimitError
 from swathe.core.host import in_url, is_loopback
 from swathe.portal.access import visitor_of
 from swathe.portal.config import LOOPBACK_NAMES
+from swathe.portal.http.access_log import without_key
+from swathe.portal.http.problem_documents import has_problems, problem_response
 from swathe.portal.http.shares import Shares, Turns, share_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from swathe.portal.config import Config
@@ -47,18 +51,32 @@ EXPOSED_HEADERS = (
     "Content-Length",
     "Content-Range",
     "ETag",
+    "Link",
     "Location",
+    "Preference-Applied",
     "Retry-After",
+    "Volume-Block",
+    "Volume-Blank",
+    "Volume-Dims",
+    "Volume-High",
+    "Volume-Low",
+    "Volume-Offset",
+    "Volume-Region",
+    "Volume-Scale",
+    "Volume-Shape",
+    "Volume-Units",
 )
 """Response headers that pages of other origins may read: viewers read files by ranges."""
 JOB = re.compile(r"/(?:jobs|async)/([\w-]+)$")
 """The id of a job, at the end of its URL."""
-WATCHING = "/trace/data"
-"""Path that is not traced, as the trace page itself polls it."""
+WATCHING = re.compile(r"/trace/data|/runs/[^/]+/trace")
+"""Paths that are not traced: pages that show the trace poll them."""
 
 
 LONG = re.compile(
     r"/api/jobs/[^/]+(/(events|manifest(\.csv)?|archive\.\w+|files/[^/]+))?|/vo/async/[^/]+(/.*)?"
+    r"|/api/runs/[^/]+/(pictures(/\d+)?|[^/]+/\d+/(volume|slice\.png))"
+    r"|/ogc/jobs/[^/]+/results(/[^/]+)?"
 )
 """Paths of long responses, which have slots of their own."""
 LARGE_BYTES = 65_536
@@ -80,9 +98,13 @@ def _is_large(scope: Scope) -> bool:
     return "transfer-encoding" in headers or (length.isdecimal() and int(length[:20]) > LARGE_BYTES)
 
 
-def _too_many(error: LimitError) -> JSONResponse:
-    headers = {**CLOSE, "Retry-After": str(error.retry_after_s)}
-    return JSONResponse({"error": str(error), "kind": "LimitError"}, 429, headers)
+def _error_response(
+    scope: Scope, status: int, text: str, kind: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Return an error in the form of the interface that the request is for."""
+    if has_problems(scope["path"]):
+        return problem_response(status, text, headers=headers)
+    return JSONResponse({"error": text, "kind": kind}, status, headers)
 
 
 async def _answer_and_drain(
@@ -157,7 +179,7 @@ class Guard:
         """Respond with 400, 403 or 413, or pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif _swathe.trace_is_on() and scope["path"] != WATCHING:
+        elif _swathe.trace_is_on() and not WATCHING.fullmatch(scope["path"]):
             await self._answer_in_trace(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
@@ -175,7 +197,7 @@ class Guard:
                 new_job = _new_job(scope["path"], Headers(raw=message.get("headers", [])))
             await send(message)
 
-        path = scope["path"][:1000]
+        path = without_key(scope["path"])[:1000]
         with (
             trace.scope(portal=f"portal-{next(REQUESTS)}"),
             trace.event("PORTAL", method=scope["method"], path=path) as event,
@@ -191,9 +213,9 @@ class Guard:
         most = self._most_bytes(scope)
         if refusal := self._refusal(scope):
             status, error = refusal
-            answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
+            answer = _error_response(scope, status, error, "AccessError")
         elif content_length.isdecimal() and int(content_length[:20]) > most:
-            answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSE)
+            answer = _error_response(scope, 413, _too_long(most), "LimitError", CLOSE)
             await _answer_and_drain(answer, scope, receive, send)
             return
         else:
@@ -212,14 +234,17 @@ class Guard:
                 try:
                     stack.enter_context(self._uploads.place(visitor))
                 except LimitError as error:
-                    await _too_many(error)(scope, receive, send)
+                    headers = {**CLOSE, "Retry-After": str(error.retry_after_s)}
+                    refusal = _error_response(scope, 429, str(error), "LimitError", headers)
+                    await refusal(scope, receive, send)
                     return
             async with self._turns.turn(visitor):
                 await self._app(scope, receive, send)
 
     def _most_bytes(self, scope: Scope) -> int:
-        """Return the maximum size of the body. Only POST requests contain tables."""
-        return self._body_bytes if scope["method"] == "POST" else min(self._body_bytes, SMALL_BODY)
+        """Return the maximum size of the body. Only POST and PUT have tables and algorithms."""
+        is_small = scope["method"] not in ("POST", "PUT")
+        return min(self._body_bytes, SMALL_BODY) if is_small else self._body_bytes
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from swathe.core import errors
 from swathe.core.format import harmless_text
+from swathe.core.value_errors import fault_text
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fastapi.exceptions import RequestValidationError
 
 STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
     (errors.TokenError, 401),
@@ -21,7 +24,15 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
     (errors.NotFoundError, 404),
     (errors.NoSuchJobError, 404),
     (errors.NoSuchResultError, 404),
+    (errors.NoSuchRunError, 404),
+    (errors.NoSuchAlgorithmError, 404),
+    (errors.NoSuchArrayError, 404),
+    (errors.NoSuchSubscriptionError, 404),
+    (errors.CursorError, 400),
     (errors.LimitError, 429),
+    (errors.AlgorithmExistsError, 409),
+    (errors.AlgorithmError, 422),
+    (errors.SubscriptionError, 422),
     (errors.JobError, 422),
     (errors.OptionError, 422),
     (errors.TargetsError, 422),
@@ -30,7 +41,12 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
     (errors.FormatError, 422),
     (errors.DatasetError, 422),
     (errors.StoreSettingsError, 422),
+    (errors.SettingsError, 422),  # of a run: those of the portal are checked before it starts
+    (errors.ProgramError, 422),
+    (errors.SandboxUnavailableError, 503),
+    (errors.SandboxBusyError, 503),
     (errors.CatalogError, 503),
+    (errors.WebhookError, 422),  # of a URL; those of deliveries are no answers
     (errors.SourceError, 502),
     (errors.OutputError, 507),
     (errors.SwatheError, 500),
@@ -60,6 +76,13 @@ def text_of(error: errors.SwatheError) -> str:
         log.warning("%s", harmless_text(text))
         return OWN_PATH.sub(r"\1", text)
     return text
+
+
+def request_fault(error: RequestValidationError) -> str:
+    """Return what is wrong with a request that does not fit its description."""
+    first = error.errors()[0]
+    place = ".".join(str(part)[:50] for part in first["loc"][:6])
+    return f"{place}: {fault_text(first)}"
 
 
 def headers_of(error: errors.SwatheError) -> Mapping[str, str]:

@@ -44,12 +44,25 @@ def preview(
         FormatError: If the image cannot be read.
         LimitError: If too many pixels are being read for other pictures.
     """
-    from PIL import Image
+    check_limits(low, high)
+    is_drawn = result.name.endswith(".png")
+    return png_of(_color_picture(result) if is_drawn else _greys(result, stretch, low, high), size)
 
+
+def check_limits(low: float | None, high: float | None) -> None:
+    """Check the percentiles of black and white.
+
+    Raises:
+        RegionError: If `low` is not below `high`.
+    """
     if low is not None and high is not None and low >= high:
         raise RegionError(f"low, high: expected low below high, found {low} and {high}")
-    is_drawn = result.name.endswith(".png")
-    image = _color_picture(result) if is_drawn else _greys(result, stretch, low, high)
+
+
+def png_of(image: Image.Image, size: int) -> bytes:
+    """Return a picture as PNG whose longer side is `size` pixels."""
+    from PIL import Image
+
     scale = size / max(image.size)
     shape = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     smooth = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import resource
 import socket
@@ -16,7 +17,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from swathe.core.errors import SettingsError
 from swathe.core.host import in_url
 from swathe.core.paths import VARIABLE
-from swathe.portal.app import make_app, open_portal
+from swathe.portal.app import ProgramCheck, make_app, open_portal
+from swathe.portal.config import AlgorithmSettings
 from swathe.portal.http.access_log import start_log
 from swathe.portal.http.connections import with_limits
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from swathe.portal.config import Config
+
+log = logging.getLogger(__name__)
 
 IMPORTS = (
     "astropy.coordinates",
@@ -64,6 +68,8 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     # The engine reads its stores from this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:
+        if config.algorithms != AlgorithmSettings() and (fault := ProgramCheck(config).fault()):
+            log.warning(fault)
         server = uvicorn.Server(
             uvicorn.Config(
                 make_app(portal),

@@ -26,6 +26,7 @@ from swathe.files.targets.resolver import UnaskedError, asking_for
 from swathe.files.targets.target_list import READERS
 from swathe.files.targets.text_list import parse_lines
 from swathe.portal.pasted_targets import PastedTargets, pack_paste, read_paste, unpack_paste
+from swathe.portal.strict_json import parse_strict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +47,8 @@ LONGEST_INTEGER_BITS = 1024
 """Maximum size of an integer in JSON. Longer ones exceed a float; thousands take seconds."""
 SMALL = 50_000
 """Maximum size of a list that is read in a thread of this process: a few 10 ms at most."""
+LARGEST_INPUTS = 1_000_000
+"""Maximum size of the inputs of a process beside its targets: lists of granules are among them."""
 NAMES_S = 20.0
 """Time limit for resolving the object names of one list, which waits for another service."""
 NAMES_THREADS, NAMES_WAITING = 2, 20
@@ -66,7 +69,7 @@ class Uploads:
 
     def __init__(self, launcher: ConfinedProcess, most_rows: int, memory_mb: int) -> None:
         """Set the launcher of processes, and the limits of rows and memory."""
-        self._launcher = launcher
+        self.launcher = launcher
         self._most_rows = most_rows
         self._bounds = ProcessLimits(memory_mb=memory_mb)
         self._names = ThreadPoolExecutor(NAMES_THREADS, "swathe-names")
@@ -87,16 +90,22 @@ class Uploads:
         content = await self._call("packed_table", file, suffix, name=name)
         return await asyncio.to_thread(unpack_table, content)
 
-    async def body(self, body: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-        """Return the targets of a JSON body as columns, and its other fields.
+    async def body(
+        self, body: bytes, inside: str = "", *, has_targets: bool = True
+    ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+        """Return the targets of a JSON body as columns, and its other fields, as `targets_of`.
 
         Raises:
             TargetsError: If the body is not an object with targets, or they are not a table.
+            JobError: If the targets are inside of a field, and the body is no strict JSON.
             LimitError: If it has too many rows, or needs too much memory or time.
         """
         if len(body) <= SMALL:
-            return await self._read(partial(targets_of, body, self._most_rows))
-        content = await self._call("packed_body", io.BytesIO(body), ".json")
+            read = partial(targets_of, body, self._most_rows, inside, has_targets=has_targets)
+            return await self._read(read)
+        content = await self._call(
+            "packed_body", io.BytesIO(body), ".json", inside=inside, has_targets=has_targets
+        )
         return await asyncio.to_thread(unpack_lists, content)
 
     async def paste(self, text: str) -> PastedTargets:
@@ -126,14 +135,14 @@ class Uploads:
         reading.add_done_callback(lambda _: self._room.release())
         return await asyncio.wrap_future(reading)
 
-    async def _call(self, function: str, file: IO[bytes], suffix: str, **more: str) -> bytes:
+    async def _call(self, function: str, file: IO[bytes], suffix: str, **more: Any) -> bytes:
         """Call a function of this module for a copy of a file, in a confined process."""
         folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="swathe-upload-")
         try:
             path = Path(folder) / f"targets{suffix}"
             await asyncio.to_thread(_copy, file, path)
             argument = {"path": str(path), "most_rows": self._most_rows, **more}
-            return await self._launcher.call(
+            return await self.launcher.call(
                 "the table", f"{__name__}:{function}", argument, self._bounds
             )
         finally:
@@ -172,9 +181,12 @@ def packed_table(path: str, name: str, most_rows: int) -> bytes:
     return _asking(lambda: pack_table(read_upload(Path(path), name[-LONGEST_NAME:], most_rows)))
 
 
-def packed_body(path: str, most_rows: int) -> bytes:
+def packed_body(path: str, most_rows: int, inside: str, *, has_targets: bool) -> bytes:
     """Return targets and other fields of a JSON body, packed. Runs in the confined process."""
-    return _asking(lambda: pack_lists(*targets_of(Path(path).read_bytes(), most_rows)))
+    body = Path(path).read_bytes()
+    return _asking(
+        lambda: pack_lists(*targets_of(body, most_rows, inside, has_targets=has_targets))
+    )
 
 
 def packed_paste(path: str, most_rows: int) -> bytes:
@@ -211,22 +223,48 @@ def read_upload(path: Path, name: str, most_rows: int) -> Table:
     return table
 
 
-def targets_of(body: bytes, most_rows: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def targets_of(
+    body: bytes, most_rows: int, inside: str = "", *, has_targets: bool = True
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """Return the targets of a JSON body as columns, and its other fields.
+
+    Args:
+        body: the body.
+        most_rows: largest number of rows.
+        inside: field of the body, an object, whose `targets` are taken if they are a table or
+            lines, in strict JSON; empty: the body itself, which must have targets.
+        has_targets: whether `targets` inside of a field are targets, and not another value.
 
     Raises:
         TargetsError: If the body is not an object with targets, or they are not a table.
+        JobError: If the targets are inside of a field, and the body is no strict JSON.
         LimitError: If it has too many rows.
     """
-    content = read_json(body, "the body", 2 * (most_rows + 1) * MOST_COLUMNS)
-    if not isinstance(content, dict) or "targets" not in content:
-        raise TargetsError("the body: expected an object with targets, found none")
-    columns = columns_of(content.pop("targets"), most_rows)
-    if len(body) > SMALL and (size := len(json.dumps(content))) > SMALL:
+    most_values = 2 * (most_rows + 1) * MOST_COLUMNS
+    if inside:
+        content = parse_strict(body, "the body", most_values)
+        holder = content.get(inside) if isinstance(content, dict) else None
+        columns = {}
+        if has_targets and isinstance(holder, dict) and _is_table(holder.get("targets")):
+            columns = columns_of(holder.pop("targets"), most_rows)
+    else:
+        content = read_json(body, "the body", most_values)
+        if not isinstance(content, dict) or "targets" not in content:
+            raise TargetsError("the body: expected an object with targets, found none")
+        columns = columns_of(content.pop("targets"), most_rows)
+    most = LARGEST_INPUTS if inside else SMALL
+    if len(body) > SMALL and (size := len(json.dumps(content))) > most:
         raise LimitError(
-            f"the body: expected up to {SMALL:,} bytes beside the targets, found {size:,}"
+            f"the body: expected up to {most:,} bytes beside the targets, found {size:,}"
         )
     return columns, content
+
+
+def _is_table(targets: Any) -> bool:
+    """Return whether targets are columns, rows or lines, and not one value or a reference."""
+    if isinstance(targets, dict):
+        return "value" not in targets and all(isinstance(each, list) for each in targets.values())
+    return isinstance(targets, list)
 
 
 def read_json(text: str | bytes, what: str, most_values: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +16,11 @@ from swathe import _swathe
 from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
 from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
+from swathe.core.format import count_text
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import can_show_progress, progress_bar
-from swathe.stores.listing import UnlistedObject, is_folder
+from swathe.stores.listing import UnlistedObject, is_folder, matches
+from swathe.stores.near_names import open_to_look
 from swathe.stores.objects import list_tree, object_identity, store_of, top_of
 from swathe.stores.registry import native_stores
 
@@ -244,6 +246,7 @@ def _pairs_of(
             pairs.append(CopyPair(name, name_below(base) if into_folder else target))
             continue
         top = top_of(name)
+        first = len(pairs)
         for entry in list_tree(name, pattern):
             below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
             base = below or entry.path.rpartition("/")[2]
@@ -256,7 +259,27 @@ def _pairs_of(
                 report.add_fault(entry.path, "OutputError", reason)
             else:
                 pairs.append(CopyPair(entry.path, name_below(base), entry.size))
+        source = _local_path(engine, name)
+        if source is not None and source.is_dir():
+            sources = {pair.source.removeprefix(top) for pair in pairs[first:]}
+            if count := _count_of_dotfiles(source, pattern, sources):
+                report.notes.append(
+                    f"{name}: {count_text(count, 'file')} not copied: names of files or their "
+                    "folders begin with a dot"
+                )
     return pairs
+
+
+def _count_of_dotfiles(folder: Path, pattern: str | None, sources: Collection[str]) -> int:
+    """Return how many files below a folder are left out since names begin with a dot."""
+    count = 0
+    for place, _, files in os.walk(folder):
+        parts = Path(place).relative_to(folder).parts
+        for name in files:
+            below = "/".join((*parts, name))
+            is_hidden = any(part.startswith(".") for part in (*parts, name))
+            count += is_hidden and below not in sources and matches(below, "", pattern)
+    return count
 
 
 def _without_folders(
@@ -358,7 +381,7 @@ def _copy_state(
 ) -> Literal["missing", "whole", "other"] | SwatheError:
     """Return what is there under the name of a copy, or why that cannot be told."""
     try:
-        copy_bytes = engine.open(pair.target).size
+        copy_bytes = open_to_look(engine, pair.target).size
     except NotFoundError:
         return "missing"
     except SwatheError as error:
@@ -367,7 +390,7 @@ def _copy_state(
     if not resume:
         return "other"
     try:
-        size = engine.open(pair.source).size if pair.size is None else pair.size
+        size = open_to_look(engine, pair.source).size if pair.size is None else pair.size
     except SwatheError as error:
         return error
     return "whole" if size == copy_bytes else "other"
@@ -410,7 +433,9 @@ def _with_sizes(engine: _swathe.Stores, pairs: Sequence[CopyPair], threads: int)
     def with_size(pair: CopyPair) -> CopyPair:
         try:
             return (
-                pair if pair.size is not None else pair._replace(size=engine.open(pair.source).size)
+                pair
+                if pair.size is not None
+                else pair._replace(size=open_to_look(engine, pair.source).size)
             )
         except SwatheError:
             # Its copy says what is wrong.

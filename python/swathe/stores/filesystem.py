@@ -20,8 +20,8 @@ from swathe.stores.object_file import (
     object_name,
     open_object,
     range_of,
-    read_ranges,
 )
+from swathe.stores.object_ranges import read_ranges
 from swathe.stores.objects import (
     SubFolder,
     list_folder,

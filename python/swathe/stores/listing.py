@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Listing, Stores
     from swathe.catalog import Store
+    from swathe.stores.staging.stager import Locality
 
 LONGEST_MARK = 100
 """Limit of the catalogue for an ETag or a time; all known ones are shorter."""
@@ -34,12 +35,15 @@ class ListedObject:
         size: size in bytes; `None` if the listing does not give it exactly.
         modified: modification time as the listing writes it; `None` if it gives none.
         etag: ETag without quotes; `None` if the listing gives none.
+        locality: `disk`, `nearline` (on tape only), `lost` or `unavailable`; `None` if it was not
+            asked for, or the objects of the store are not staged.
     """
 
     path: str
     size: int | None = None
     modified: str | None = None
     etag: str | None = None
+    locality: Locality | None = None
 
     @property
     def mark(self) -> str | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from swathe.catalog import Catalog, ProfileRecord, Store
+    from swathe.catalog.cache_settings import WriteMode
+    from swathe.catalog.records.caches import CacheUsage
 
 LOCAL = ("/", "./", "../", "~")
 """Beginnings of servers of a striped store that are folders."""
@@ -29,12 +31,14 @@ class MeasuredStore:
         host: name of this machine.
         probed_at: time of the last probe from here, UTC; `None` if there was none.
         profile: measured costs; `None` if there are none.
+        usage: what a cache has; `None` for other stores.
     """
 
     store: Store
     host: str
     probed_at: datetime | None
     profile: ProfileRecord | None
+    usage: CacheUsage | None = None
 
 
 def add(
@@ -46,6 +50,10 @@ def add(
     over: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     parity: int | None = None,
     block_bytes: int | None = None,
+    of: str | None = None,
+    limit_bytes: int | None = None,
+    write: WriteMode | None = None,
+    check_s: float | None = None,
 ) -> Store:
     """Add a store to the catalogue. Its objects are then `NAME:path` everywhere.
 
@@ -55,21 +63,30 @@ def add(
         >>> swathe.stores.add("survey", "https://archive.example/dr17")
         >>> swathe.cut("survey:frame-000001.fit.gz", box=(0, 0, 100, 100))
         >>> swathe.stores.add("wide", "striped:", over=["disk1", "lake:parts"], parity=1)
+        >>> swathe.stores.add("hot", "cache:", of="tape", over="wide", limit_bytes=2 * 10**12)
 
     Args:
         name: at least two of letters, digits, `_`, `.` and `-`.
         url: root of the store: a folder, or `file`, `http(s)`, `s3`, `gs`, `az`, `root(s)`,
-            `dav(s)://...`; `striped:` for a striped store. A relative folder is taken from the
-            working folder.
-        tier: `local`, `lan`, `wan` or `tape`; by default `local` for folders, `lan` for others,
-            and for a striped store the largest of those of its servers.
+            `dav(s)://...`; `db:sqlite:///...` or `db:postgresql://user@host/name`; `striped:` for a
+            striped store; `cache:` for a cache in front of another store; or of a scheme that a
+            package adds. A relative folder is taken from the working folder.
+        tier: `local`, `lan`, `wan` or `tape`; by default `local` for folders and SQLite, `lan` for
+            others, and for a striped store the largest of those of its servers.
         options: options of the store, such as `endpoint`, `region`, `probe_object`; see
-            `swathe store add --help`.
+            `swathe store add --help`. Kinds that packages add have options of their own.
         over: servers of a striped store: `NAME` or `NAME:prefix` of a store, a URL or a folder. A
-            web server, `http(s)://`, is taken for a WebDAV server.
+            web server, `http(s)://`, is taken for a WebDAV server. Of a cache: where it keeps
+            objects, `NAME` or `NAME:prefix` of a store, or a folder.
         parity: number of servers of a striped store that may be lost; by default 1. With 0 the
             loss of one server is the loss of all objects.
         block_bytes: size of a block of a striped store, bytes; by default 1 MiB.
+        of: the store whose objects a cache keeps, `NAME` or `NAME:prefix`.
+        limit_bytes: bytes that a cache keeps at most.
+        write: whether an object is in the store that a cache is of when its writing ends
+            (`through`, by default), or is moved there later (`back`).
+        check_s: seconds for which a cache takes an object to be unchanged after it looked at it; by
+            default 0.
 
     Returns:
         The store as it is recorded, with its URL in standard form.
@@ -77,16 +94,18 @@ def add(
     Raises:
         StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
             taken.
-        NoSuchStoreError: If a striped store is over a store that does not exist.
+        NoSuchStoreError: If a striped store or a cache is over a store that does not exist.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
+    from swathe.catalog.cache_settings import CACHE_URL
     from swathe.catalog.store_urls import STRIPE_URL
 
     check_text("name", name)
     check_text("url", url)
     places = check_texts("over", [os.fspath(each) for each in _as_list(over)])
-    root = url if "://" in url or url.lower() == STRIPE_URL else _absolute(url)
+    is_over = url.lower() in (STRIPE_URL, CACHE_URL)
+    root = url if "://" in url or is_over else _absolute(url)
     with Catalog.open() as catalog:
         return catalog.add_store(
             name,
@@ -96,6 +115,10 @@ def add(
             over=[_absolute(each) if each.startswith(LOCAL) else each for each in places],
             parity=parity,
             block_bytes=block_bytes,
+            of=of,
+            limit_bytes=limit_bytes,
+            write=write,
+            check_s=check_s,
         )
 
 
@@ -117,7 +140,8 @@ def remove(name: str) -> None:
 
     Raises:
         NoSuchStoreError: If there is no such store.
-        StoreSettingsError: If a dataset is in it, or a striped store is over it.
+        StoreSettingsError: If a dataset is in it, a striped store or a cache is over it, or it is a
+            cache that has objects.
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
@@ -157,13 +181,15 @@ def show(name: str) -> MeasuredStore:
         CatalogError: If the catalogue cannot be read.
     """
     from swathe.catalog import Catalog, this_host
+    from swathe.catalog.cache_settings import is_cache
 
     host = this_host()
     with Catalog.open() as catalog:
         store = _store_of(catalog, check_text("name", name))
         probes = catalog.probes(store.key, host)
         profile = catalog.profile(store.key, host)
-    return MeasuredStore(store, host, probes[0].at if probes else None, profile)
+        usage = catalog.cache_usage(store.name) if is_cache(store) else None
+    return MeasuredStore(store, host, probes[0].at if probes else None, profile, usage)
 
 
 def _store_of(catalog: Catalog, name: str) -> Store:

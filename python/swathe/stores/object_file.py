@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchStoreError, SettingsError
 from swathe.stores.copies import copy_object
+from swathe.stores.object_ranges import read_ranges
 from swathe.stores.objects import store_of
 from swathe.stores.registry import native_stores
 
@@ -17,14 +18,9 @@ except ModuleNotFoundError as error:
     raise SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsspec.spec import AbstractFileSystem
 
     from swathe._swathe import Source
-
-READ_BYTES = 64 << 20
-"""Most bytes that the engine returns at once."""
 
 
 class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no types
@@ -140,24 +136,3 @@ def range_of(source: Source, start: int | None, end: int | None) -> tuple[int, i
     """Return a range of an object as Python's slices have it."""
     first, last, _ = slice(start, end).indices(source.size)
     return first, max(first, last)
-
-
-def read_ranges(source: Source, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the bytes of ranges, in as many steps as the engine's limit asks for."""
-    results: list[bytes] = []
-    together: list[tuple[int, int]] = []
-    total_bytes = 0
-    for start, end in ranges:
-        if end - start > READ_BYTES:
-            results += source.read_ranges(together)
-            # One after the other: a server may say that its object has any size.
-            parts = ((at, min(at + READ_BYTES, end)) for at in range(start, end, READ_BYTES))
-            results.append(b"".join(source.read_ranges([part])[0] for part in parts))
-            together, total_bytes = [], 0
-            continue
-        if total_bytes + end - start > READ_BYTES:
-            results += source.read_ranges(together)
-            together, total_bytes = [], 0
-        together.append((start, end))
-        total_bytes += end - start
-    return results + source.read_ranges(together)

@@ -6,16 +6,23 @@ import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from swathe.core.argument_checks import check_text, check_texts
 from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
-from swathe.stores.registry import native_stores
+from swathe.stores.near_names import open_to_look, source_name
+from swathe.stores.registry import caches_of, native_stores, tape_objects, tape_stores
+from swathe.stores.staging.on_disk import places_off_disk
 
 if TYPE_CHECKING:
     from swathe import _swathe
+
+LOOK_OBJECTS = 1000
+"""Objects of a listing that a staging service is asked about at once."""
 
 
 class ObjectStatus(NamedTuple):
@@ -39,15 +46,21 @@ class SubFolder(NamedTuple):
         path: its full name, with a slash at the end.
         objects: number of objects.
         size: their size in bytes, as far as the listing gives it.
+        off_disk: number of objects that cannot be read now: on tape, lost or unavailable.
     """
 
     path: str
     objects: int
     size: int
+    off_disk: int = 0
 
 
 def list_objects(
-    place: str, *, pattern: str | None = None, notes: list[str] | None = None
+    place: str,
+    *,
+    pattern: str | None = None,
+    notes: list[str] | None = None,
+    localities: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects at or below a place, with their full names as `path`.
 
@@ -59,12 +72,15 @@ def list_objects(
         pattern: names of files, as `*.fits`; with a slash, paths below the place.
         notes: list to which warnings are added, as of servers of a striped store that were left
             out.
+        localities: whether to ask, in bulk, where each object is, in stores whose objects are
+            staged from tape. If the staging service fails, that is unknown, and a warning.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
         OptionError: If the store cannot be listed.
     """
-    yield from _list_place(place, pattern, notes, tells_links=False)
+    entries = _list_place(place, pattern, notes, tells_links=False)
+    yield from with_localities(entries, place, notes) if localities else entries
 
 
 def list_tree(place: str, pattern: str | None) -> Iterator[ListedObject | UnlistedObject]:
@@ -89,8 +105,50 @@ def _list_place(
             yield ListedObject(path, entry.size, entry.modified, entry.etag)
 
 
+def with_localities(
+    entries: Iterator[ListedObject | UnlistedObject], place: str, notes: list[str] | None
+) -> Iterator[ListedObject | UnlistedObject]:
+    """Yield the entries of a place with their localities, if its objects are staged from tape."""
+    sample = f"{top_of(place)}x"
+    if not tape_objects([sample]) and not caches_of([sample]):
+        yield from entries
+        return
+    silent: dict[str, str] = {}
+    is_any_on_tape = False
+    while part := list(islice(entries, LOOK_OBJECTS)):
+        names = [each.path for each in part if isinstance(each, ListedObject)]
+        places = places_off_disk(names, silent) if not silent else {}
+        for each in part:
+            if isinstance(each, ListedObject) and not silent:
+                off_disk = places.get(each.path)
+                locality = "disk" if off_disk is None else off_disk.locality
+                each = replace(each, locality=locality)
+                is_any_on_tape |= locality != "disk"
+            yield each
+    if notes is not None:
+        if not is_any_on_tape and (store := _folder_of_disk(sample)):
+            notes.append(
+                f"{store}: only what is on disk is listed, if its folder does not show what is on "
+                f"tape; a list of names enters it: swathe dataset add NAME {store}: --objects FILE"
+            )
+        notes.extend(
+            f"{store}: where objects are is unknown: {why}" for store, why in silent.items()
+        )
+
+
+def _folder_of_disk(name: str) -> str:
+    """Return the store of an object, if a program brings its objects to a folder; else nothing."""
+    store = next((each.store for each in tape_objects([name]).values()), "")
+    is_by_program = bool(store) and tape_stores()[store].options.get("staging") == "command"
+    return store if is_by_program else ""
+
+
 def list_folder(
-    place: str, *, pattern: str | None = None, notes: list[str] | None = None
+    place: str,
+    *,
+    pattern: str | None = None,
+    notes: list[str] | None = None,
+    localities: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject | SubFolder]:
     """Yield the objects of a folder as they are listed, then its sub-folders.
 
@@ -103,19 +161,21 @@ def list_folder(
         place: as in `list_objects`.
         pattern: as in `list_objects`.
         notes: as in `list_objects`.
+        localities: as in `list_objects`.
 
     Raises:
         NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
     """
     top = top_of(check_text("place", place))
-    folders: dict[str, tuple[int, int]] = {}
-    for entry in list_objects(place, pattern=pattern, notes=notes):
+    folders: dict[str, tuple[int, int, int]] = {}
+    for entry in list_objects(place, pattern=pattern, notes=notes, localities=localities):
         name, slash, _ = entry.path.removeprefix(top).partition("/")
         if not slash or not entry.path.startswith(top) or isinstance(entry, UnlistedObject):
             yield entry
         else:
-            objects, size = folders.get(name, (0, 0))
-            folders[name] = objects + 1, size + (entry.size or 0)
+            objects, size, off_disk = folders.get(name, (0, 0, 0))
+            off_disk += entry.locality not in (None, "disk")
+            folders[name] = objects + 1, size + (entry.size or 0), off_disk
     for name in sorted(folders):
         yield SubFolder(f"{top}{name}/", *folders[name])
 
@@ -132,7 +192,7 @@ def stat_object(name: str) -> ObjectStatus:
     Raises:
         NotFoundError, AccessError, SourceError: If it cannot be opened.
     """
-    source = native_stores().open(check_text("name", name))
+    source = open_to_look(native_stores(), check_text("name", name))
     return ObjectStatus(name, source.size, source.version)
 
 
@@ -156,13 +216,14 @@ def remove_objects(names: str | Sequence[str]) -> int:
         if store == "/" or not key or key.endswith("/"):
             raise OptionError(f"{path}: expected NAME:path of an object in a store")
     for path in paths:
-        engine.open(path)
+        open_to_look(engine, path)
         engine.remove(path)
     return len(paths)
 
 
 def object_identity(engine: _swathe.Stores, name: str) -> str:
     """Return what all names of one object have in common: its real path, or its URL."""
+    name = source_name(name)
     if (path := engine.local_path(name)) is not None:
         return os.path.realpath(path)
     url = None

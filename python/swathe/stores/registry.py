@@ -7,22 +7,27 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from swathe import _swathe
-from swathe.catalog.local_costs import read_local_costs
+from swathe.catalog.catalogue_file import StoresAndCosts, read_local_costs, read_stores
 from swathe.core.errors import CatalogError
 from swathe.core.host import this_host
 from swathe.core.paths import default_url
+from swathe.core.store_schemes import CACHE
 
 if TYPE_CHECKING:
     from swathe.catalog import Store
+    from swathe.catalog.cache_settings import CacheSettings
 
 STORE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
+LOADS = 3
+"""Times that a catalogue is loaded while others write to it, at most; then also at the next use."""
+Content = TypeVar("Content")
 """Key in the catalogue of local files outside all named stores."""
 END = r"(?![\w/.-])"
 """Endings of a root that end its name: no longer name begins with it."""
@@ -62,7 +67,8 @@ class StoreSnapshot:
 class _CatalogContent:
     """Content of a catalogue, and the state of the catalogue when it was read.
 
-    `names` holds the names of stores by root; `roots` is a pattern that finds roots in a text.
+    `names` holds the names of stores by root; `roots` is a pattern that finds roots in a text;
+    `tapes` has the stores whose objects are staged, `caches` those in front of others, by name.
     """
 
     state: object
@@ -71,15 +77,38 @@ class _CatalogContent:
     roots: re.Pattern[str]
     bounds: dict[str, tuple[float, float]]
     compute: str | None
+    tapes: dict[str, Store]
+    caches: dict[str, CacheSettings]
+
+    @property
+    def has_tapes(self) -> bool:
+        """Whether there are stores whose objects are staged."""
+        return bool(self.tapes)
+
+
+class TapeObject(NamedTuple):
+    """An object in a store whose objects are staged: name of the store, and path in it."""
+
+    store: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The object as `NAME:path`."""
+        return f"{self.store}:{self.path}"
 
 
 @dataclass(frozen=True)
 class _LocalCosts:
-    """Measurements of local files and of this host, and the state of the catalogue with them."""
+    """Measurements of local files and of this host, and the state of the catalogue with them.
+
+    `has_tapes` says whether there are stores whose objects are staged.
+    """
 
     state: object
     stores: _swathe.Stores | None
     compute: str | None
+    has_tapes: bool
 
 
 _catalogue: _CatalogContent | None = None
@@ -106,6 +135,87 @@ def is_named(path: str) -> bool:
     """Check whether a path is `NAME:path` of a store of the catalogue."""
     stores = stores_for([path])
     return stores is not None and stores.locate(path)[1] != path
+
+
+def tape_stores() -> dict[str, Store]:
+    """Return the stores whose objects are staged, by name.
+
+    Raises:
+        CatalogError: If a catalogue exists but cannot be read.
+    """
+    content = _current_catalogue()
+    return content.tapes if content else {}
+
+
+def tape_objects(objects: Iterable[str]) -> dict[str, TapeObject]:
+    """Return those of some objects that are in stores whose objects are staged.
+
+    Args:
+        objects: names, paths or URLs; paths and URLs below the root of such a store belong to it.
+
+    Raises:
+        CatalogError: If a catalogue exists but cannot be read.
+    """
+    names = [name for name in dict.fromkeys(objects) if name]
+    if not names or not (any(map(STORE_NAME.match, names)) or _has_tapes()):
+        return {}
+    content = _current_catalogue()
+    if content is None or not content.tapes:
+        return {}
+    places = {name: _tape_object(name, content) for name in names}
+    return {name: place for name, place in places.items() if place is not None}
+
+
+def _tape_object(name: str, content: _CatalogContent) -> TapeObject | None:
+    """Return the store and the path of an object, if its store is one whose objects are staged."""
+    store, colon, path = name.partition(":")
+    if colon and store in content.tapes:
+        return TapeObject(store, path)
+    if STORE_NAME.match(name) and "://" not in name:
+        return None
+    plain = name if "://" in name else os.path.abspath(name)
+    root = content.roots.match(plain)
+    if root is None or content.names[root[0]] not in content.tapes:
+        return None
+    path = plain[root.end() :]
+    return TapeObject(content.names[root[0]], path) if path else None
+
+
+def tape_sources(objects: Iterable[str]) -> dict[str, TapeObject]:
+    """Return the objects of staged stores that some objects are, or are near copies of.
+
+    Args:
+        objects: names, paths or URLs, as for `tape_objects`, and names in caches of such stores.
+
+    Raises:
+        CatalogError: If a catalogue exists but cannot be read.
+    """
+    names = [name for name in dict.fromkeys(objects) if name]
+    caches = caches_of(names)
+    sources = {}
+    for name in names:
+        store, _, path = name.partition(":")
+        sources[name] = caches[store].source_name(path) if store in caches else name
+    places = tape_objects(sources.values())
+    return {name: places[source] for name, source in sources.items() if source in places}
+
+
+def caches_of(objects: Iterable[str]) -> dict[str, CacheSettings]:
+    """Return the caches that some objects, `NAME:path`, are in, by name.
+
+    Raises:
+        CatalogError: If a catalogue exists but cannot be read.
+    """
+    names = {name.partition(":")[0] for name in objects if STORE_NAME.match(name)}
+    content = _current_catalogue() if names else None
+    if content is None:
+        return {}
+    return {name: cache for name, cache in content.caches.items() if name in names}
+
+
+def has_catalogue() -> bool:
+    """Check whether this process uses a catalogue, not stores that another process has sent it."""
+    return _snapshot_content is None and catalogue_state(default_url()) is not None
 
 
 def known_stores() -> _swathe.Stores | None:
@@ -207,20 +317,31 @@ def storages() -> StoreSnapshot:
     Raises:
         CatalogError: If there is no catalogue, or it cannot be read.
     """
-    from swathe.catalog import Catalog
-
+    content = _stores_and_costs(default_url())
     costs: dict[str, dict[str, Any]] = {}
     bounds: dict[str, dict[str, tuple[float, float]]] = {}
-    with Catalog.open(default_url()) as catalog:
-        for profile in catalog.profiles():
-            costs.setdefault(profile.host, {})[profile.root] = profile.costs
-            bounds.setdefault(profile.host, {})[profile.root] = _bounds(profile.spread)
-        stores = [_description(store) for store in catalog.stores()]
-        hosts = {this_host(), *costs}
-        compute = {
-            host: costs_here for host in hosts if (costs_here := catalog.compute(host)) is not None
-        }
+    for root, host, costs_here, spread in content.profiles:
+        costs.setdefault(host, {})[root] = costs_here
+        bounds.setdefault(host, {})[root] = _bounds(spread)
+    stores = [_description(store) for store in content.stores]
+    hosts = {this_host(), *costs}
+    compute = {host: of for host, of in content.compute.items() if host in hosts}
     return StoreSnapshot(this_host(), stores, costs, bounds, compute)
+
+
+def _stores_and_costs(url: str) -> StoresAndCosts:
+    """Return what a catalogue has; of a file, without SQLAlchemy where possible."""
+    content = read_stores(_file_path(url)) if _is_file(url) else None
+    if content is not None:
+        return content
+    from swathe.catalog import Catalog
+
+    with Catalog.open(url) as catalog:
+        profiles = [(of.root, of.host, of.costs, of.spread) for of in catalog.profiles()]
+        hosts = {this_host(), *(host for _, host, _, _ in profiles)}
+        computes = {host: catalog.compute(host) for host in hosts}
+        compute = {host: costs for host, costs in computes.items() if costs is not None}
+        return StoresAndCosts(catalog.stores(), profiles, compute)
 
 
 def _bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
@@ -252,9 +373,21 @@ def _current_catalogue() -> _CatalogContent | None:
 
 
 def _load(url: str) -> _CatalogContent:
-    # Loading may change the files, so their state is read after it.
-    snapshot = storages()
-    return _of(snapshot, this_host(), catalogue_state(url))
+    snapshot, state = _with_state(url, storages)
+    return _of(snapshot, this_host(), state)
+
+
+def _with_state(url: str, load: Callable[[], Content]) -> tuple[Content, object]:
+    """Return what is loaded from a catalogue, with a state that is not newer.
+
+    Loading may change the files itself, once: then it is loaded again, as others may have written
+    to them meanwhile.
+    """
+    for _ in range(LOADS):
+        state, content = catalogue_state(url), load()
+        if catalogue_state(url) == state:
+            break
+    return content, state
 
 
 def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
@@ -271,7 +404,32 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     compute_json = None if compute is None else json.dumps(compute)
     plain_bounds = {_plain(root): of for root, of in bounds.items()}
     stores = _swathe.Stores(json.dumps(descriptions), json.dumps(measurements), compute_json)
-    return _CatalogContent(state, stores, names, _any_of(names), plain_bounds, compute_json)
+    tapes, caches = _tape_stores(snapshot.stores), _caches(snapshot.stores)
+    roots = _any_of(names)
+    return _CatalogContent(state, stores, names, roots, plain_bounds, compute_json, tapes, caches)
+
+
+def _tape_stores(descriptions: Sequence[Mapping[str, Any]]) -> dict[str, Store]:
+    """Return the stores whose objects are staged, by name."""
+    tapes = [each for each in descriptions if "staging" in each["options"]]
+    if not tapes:
+        return {}
+    from swathe.catalog.store_settings import Store
+
+    return {
+        each["name"]: Store(each["name"], each["root"], "tape", dict(each["options"]))
+        for each in tapes
+    }
+
+
+def _caches(descriptions: Sequence[Mapping[str, Any]]) -> dict[str, CacheSettings]:
+    """Return the settings of caches, by name."""
+    caches = [each for each in descriptions if each["root"].startswith(f"{CACHE}://")]
+    if not caches:
+        return {}
+    from swathe.catalog.cache_settings import CacheSettings
+
+    return {each["name"]: CacheSettings.of(each["name"], each["options"]) for each in caches}
 
 
 def _named_roots(stores: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -310,14 +468,22 @@ def _local_costs() -> _LocalCosts | _CatalogContent | None:
     if state is None or not _is_file(url):
         return None
     if _local is None or _local.state != state:
-        costs, compute = read_local_costs(url.partition(":///")[2], LOCAL_ROOT, this_host())
+        content, seen_state = _with_state(
+            url, lambda: read_local_costs(_file_path(url), LOCAL_ROOT, this_host())
+        )
+        costs, compute, has_tapes = content
         stores = None
         if costs is not None or compute is not None:
             costs_by_root = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
             stores = _swathe.Stores("[]", json.dumps(costs_by_root), compute)
-        # Reading may have changed the files.
-        _local = _LocalCosts(catalogue_state(url), stores, compute)
+        _local = _LocalCosts(seen_state, stores, compute, has_tapes)
     return _local
+
+
+def _has_tapes() -> bool:
+    """Check whether the catalogue has stores whose objects are staged, without reading it whole."""
+    local = _local_costs() if _is_file(default_url()) else _current_catalogue()
+    return local is not None and local.has_tapes
 
 
 def _is_file(url: str) -> bool:
@@ -325,12 +491,16 @@ def _is_file(url: str) -> bool:
     return url.startswith("sqlite")
 
 
+def _file_path(url: str) -> str:
+    """Return the path of a catalogue in a file."""
+    return url.partition(":///")[2]
+
+
 def catalogue_state(url: str) -> tuple[object, ...] | None:
     """Return a value that changes when the catalogue does; `None` if there is no catalogue."""
-    prefix, _, path = url.partition(":///")
-    if not _is_file(prefix):
+    if not _is_file(url):
         return url, time.monotonic() // RELOAD_S
-    marks = []
+    path, marks = _file_path(url), []
     for name in (path, f"{path}-wal"):
         try:
             stat = os.stat(name)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from swathe.catalog.store_urls import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
 from swathe.core.errors import OptionError, SwatheError
+from swathe.core.format import count_text
 from swathe.core.progress import progress_bar
 from swathe.stores.copies import (
     MOST_THREADS,
@@ -155,7 +156,7 @@ def repair_stripes(
     place: str,
     *,
     deep: bool = False,
-    remove_leftovers: bool = False,
+    remove_leftovers: bool | None = None,
     pattern: str | None = None,
     threads: int = THREADS,
     progress: bool = True,
@@ -172,8 +173,9 @@ def repair_stripes(
         place: as in `check_stripes`.
         deep: whether to read all parts to find damaged blocks; else sizes and versions are
             compared.
-        remove_leftovers: whether to remove parts that belong to no object: those of versions that
-            were replaced or removed, and those of writes that began a day ago and did not end.
+        remove_leftovers: whether to remove parts that belong to no object and were begun more than
+            a day ago, of versions that were replaced or removed, and of writes that did not end;
+            `None`: if the whole store is repaired.
         pattern: as in `check_stripes`.
         threads: number of objects repaired at the same time.
         progress: whether to show a bar.
@@ -213,7 +215,7 @@ def repair_stripes(
                 _add_error(report, name, outcome)
             else:
                 _add_repair(report, name, outcome)
-        if remove_leftovers:
+        if _is_all(place, pattern) and remove_leftovers is not False:
             report.leftovers = _leftovers(engine, store, remove=True)
     report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
@@ -247,7 +249,8 @@ def rebalance_stripes(
     """Write objects again that are on other servers, or on another number, than the store is now.
 
     Each object is written as a new version of itself, so it is whole before and after, and a
-    rebalance that was stopped can be called again.
+    rebalance that was stopped can be called again. If the whole store is rebalanced, leftovers are
+    removed as by `repair_stripes`.
 
     Example:
         >>> swathe.stores.rebalance_stripes("wide").copied
@@ -294,6 +297,13 @@ def rebalance_stripes(
                 pairs.append(CopyPair(name, name, sizes[name]))
         if pairs:
             copy_pairs(engine, pairs, True, threads, report, progress)
+        if _is_all(place, pattern):
+            leftovers = _leftovers(engine, store, remove=True)
+            count = sum(each.is_removed for each in leftovers)
+            if count:
+                report.notes.append(
+                    f"removed {count_text(count, 'part')} that belonged to no object"
+                )
     report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
     return report

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -23,7 +23,13 @@ import numpy as np
 from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
-from swathe.core.errors import CatalogError, OutputError, SwatheError
+from swathe.core.errors import (
+    CatalogError,
+    LimitError,
+    OutputError,
+    SandboxUnavailableError,
+    SwatheError,
+)
 from swathe.core.row_record import fault_of
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.engine_job import to_engine_job
@@ -34,18 +40,25 @@ from swathe.files.file import sky_of
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
-from swathe.operations.array_results import ArrayResults, is_of_array
+from swathe.operations.array_results import ArrayResults, are_npy_of_arrays, is_of_array
 from swathe.operations.combination import align_cutout, without_images
 from swathe.operations.grid import enlarge_boxes
+from swathe.operations.operation import Interruption
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
+from swathe.stores.staging.on_disk import note_on_disk
+from swathe.workers.algorithm_groups import OUTPUTS, GroupRunner, fetch_granules
 from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
 from swathe.workers.granule_rows import read_granules
+from swathe.workers.input_files import PART
 from swathe.workers.result_rows import check_size, end_row, grid_of
 
 if TYPE_CHECKING:
+    from swathe.algorithms.group_run import BoxSettings
+    from swathe.catalog.records.algorithms import GroupRunRecord
     from swathe.core.row_record import RowRecord, RowStatus
+    from swathe.operations.operation import ReducingOperation
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
@@ -57,7 +70,11 @@ ASIDE = ".chunk-"
 
 
 def run_batch(
-    batch: Batch, place: ResultStore, threads: int, should_stop: Callable[[], bool]
+    batch: Batch,
+    place: ResultStore,
+    threads: int,
+    should_stop: Callable[[], bool],
+    box: BoxSettings | None = None,
 ) -> ChunkResult:
     """Execute the rows of a batch, until stopped.
 
@@ -66,6 +83,7 @@ def run_batch(
         place: result store of the job.
         threads: threads of the engine.
         should_stop: function that returns whether to stop; called several times a second.
+        box: sandbox for programs of users; `None`: they are refused.
 
     An error that stops the whole batch is returned as the reason why the job fails, never raised.
     """
@@ -73,7 +91,8 @@ def run_batch(
         trace.scope(job=batch.job),
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
-        result = _run(batch, place, threads, should_stop)
+        note_on_disk(batch.on_disk)
+        result = _run(batch, place, threads, should_stop, box)
         if _swathe.trace_is_on():
             event.add(bytes=int(RowTable.of(result.rows).bytes.sum()))
         if result.failure is not None:
@@ -83,12 +102,31 @@ def run_batch(
     return result
 
 
+def ran_program(folder: Path, first: int) -> bool:
+    """Check whether a batch that was killed was waiting for a program of a user.
+
+    The program is confined, so it was not what killed the process. What it writes comes to the
+    folder of its outputs when it has ended.
+
+    Args:
+        folder: local folder of the job.
+        first: position of the first row of the batch.
+    """
+    with suppress(FileNotFoundError):  # another portal has begun the batch again
+        return any(not os.listdir(each) for each in folder.glob(f"{ASIDE}{first}-*/{OUTPUTS}*"))
+    return False
+
+
 def _run(
-    batch: Batch, place: ResultStore, threads: int, should_stop: Callable[[], bool]
+    batch: Batch,
+    place: ResultStore,
+    threads: int,
+    should_stop: Callable[[], bool],
+    box: BoxSettings | None,
 ) -> ChunkResult:
     start_s = time.perf_counter()
     try:
-        return _BatchRun(batch, place, threads, should_stop).run()
+        return _BatchRun(batch, place, threads, should_stop, box).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
             # The stores could not be looked up: retried later.
@@ -112,6 +150,8 @@ class _BatchRun:
     place: ResultStore
     threads: int
     should_stop: Callable[[], bool]
+    box: BoxSettings | None
+    runs: list[GroupRunRecord] = field(default_factory=list, init=False)
     parts: list[RowTable] = field(default_factory=list, init=False)
     single: list[RowRecord] = field(default_factory=list, init=False)
     notes: list[str] = field(default_factory=list, init=False)
@@ -119,6 +159,7 @@ class _BatchRun:
     requests: int = field(default=0, init=False)
     from_peers: tuple[int, int] = field(default=(0, 0), init=False)
     from_cache: tuple[int, int] = field(default=(0, 0), init=False)
+    scratch_bytes: int = field(default=0, init=False)
     ready_parts: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
     finished_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
@@ -185,7 +226,14 @@ class _BatchRun:
             failure=self.failure,
             from_peers=self.from_peers,
             from_cache=self.from_cache,
+            scratch_bytes=self.scratch_bytes,
+            runs=self._finished_runs(finished_rows),
         )
+
+    def _finished_runs(self, rows: RowTable) -> list[GroupRunRecord]:
+        """Return the runs of algorithms whose rows are finished."""
+        numbers = set(rows.number.tolist()) if self.runs else set()
+        return [run for run in self.runs if run.row in numbers]
 
     def finished_rows(self) -> RowTable:
         """Return the finished rows."""
@@ -208,13 +256,34 @@ class _BatchRun:
         return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
-        if (reducing := self.options.results.reducing) is not None:
-            places = self.folder, self.aside
-            self.single += read_granules(rows, reducing, self.batch, *places, self._ends)
-            return
+        self.options.results.kind.by_targets(
+            lambda: self._cut_regions(rows),
+            lambda operation: self._read_granules(rows, operation),
+            lambda: self._fetch_granules(rows),
+        )
+
+    def _cut_regions(self, rows: RowTable) -> None:
+        """Cut regions of images and arrays."""
         rows = self._describe(self._place_rows(rows))
         if len(rows) and not self._ends():
             self._cut_batch(rows)
+
+    def _read_granules(self, rows: RowTable, operation: ReducingOperation) -> None:
+        """Read granules, whose pixels wait for the combined result."""
+        granules = read_granules(rows, operation, self.batch, self.aside, self._count, self._ends)
+        for row, pixels in granules:
+            if pixels is not None:
+                self._keep_input(row, pixels)
+            self.single.append(row)
+
+    def _fetch_granules(self, rows: RowTable) -> None:
+        """Make granules local, which an algorithm reads then."""
+        for row, file, read_bytes in fetch_granules(rows, self.aside, self._ends):
+            if file is not None:
+                self._keep_input(row, file)
+            self.bytes_moved += read_bytes
+            self.requests += -(-read_bytes // PART)
+            self.single.append(row)
 
     def _describe(self, rows: RowTable) -> RowTable:
         """Return rows whose arrays are known here; rows of files that are rejected are finished."""
@@ -271,13 +340,16 @@ class _BatchRun:
             most_bytes=self.batch.cutout_bytes,
         )
         batch = job.start()
-        enough = MOST_TOGETHER if self._is_plain else 1
+        is_final = self._is_plain or (
+            not self.options.is_combined and are_npy_of_arrays(self.options.format, rows.hdu)
+        )
+        enough = MOST_TOGETHER if is_final else 1
         try:
             while (news := batch.gather(enough, POLL_S)) is not None:
                 if self._ends():
                     batch.cancel()
                 else:
-                    self._take(rows, *news)
+                    self._take(rows, is_final, *news)
         except BaseException:
             batch.cancel()
             raise
@@ -288,7 +360,7 @@ class _BatchRun:
 
     @property
     def _is_plain(self) -> bool:
-        """Check whether the engine writes the results in their final form."""
+        """Check whether the engine writes all kinds of results in their final form."""
         return self.options.results.is_plain
 
     def _count(self, cost: Mapping[str, Any]) -> None:
@@ -301,6 +373,7 @@ class _BatchRun:
     def _take(
         self,
         rows: RowTable,
+        is_final: bool,
         targets: bytes,
         size: bytes,
         sha256: bytes,
@@ -309,7 +382,10 @@ class _BatchRun:
         failed: Sequence[tuple[int, str, str]],
         _moves: Sequence[tuple[int, int]],
     ) -> None:
-        """Record the engine's results for some rows; a batch has no replicas to move to."""
+        """Record the engine's results for some rows; a batch has no replicas to move to.
+
+        If they are not `is_final`, they become results of the requested format.
+        """
         if not targets:
             return
         cut = rows.take(np.frombuffer(targets, np.int64)).end(
@@ -327,14 +403,15 @@ class _BatchRun:
             left = sorted(faults)
             self._end(cut.take(left), [faults[at] for at in left])
             cut = cut.take(~wrong)
-        if self._is_plain:
+        if is_final:
             # As text: path objects would take as long as the rest.
             self._keep(cut, [f"{self._aside}/{number}.fits" for number in cut.number.tolist()])
             return
         for row in cut:
             if self._ends():
                 return  # resampling takes time
-            self._convert(row)
+            with suppress(Interruption):
+                self._convert(row)
 
     def _make_apart(self, rows: RowTable, failed: Sequence[int]) -> list[int]:
         """Make the results of arrays that the engine does not read; return which these are."""
@@ -349,6 +426,8 @@ class _BatchRun:
                     continue
                 row = row._replace(version=self._arrays.version(row), reason=why)
                 self._convert_array(row, None)
+            except Interruption:
+                pass  # it is no error: it is made when the job goes on
             except SwatheError as error:
                 self.single.append(end_row(row, *fault_of(error)))
             numbers.append(at)
@@ -357,7 +436,14 @@ class _BatchRun:
     @cached_property
     def _arrays(self) -> ArrayResults:
         """Maker of results of arrays."""
-        return ArrayResults(self.options.mode, self.options.fill, self.batch.cutout_bytes)
+        options = self.options
+        return ArrayResults(
+            options.results.convert_array,
+            self._ends,
+            options.mode,
+            options.fill,
+            self.batch.cutout_bytes,
+        )
 
     def _convert_array(self, row: RowRecord, cut: Path | None) -> None:
         """Write the result of an array, from the elements that the engine cut if it did.
@@ -396,7 +482,7 @@ class _BatchRun:
         try:
             if results.file_format.memory_per_pixel:
                 self._check_size(count_pixels(cut))
-            content = results.converting.convert(read_cutout(cut), path)
+            content = results.convert(read_cutout(cut), path, self._ends)
         except SwatheError as error:
             self.single.append(end_row(row, "error", str(error)))
             return
@@ -417,11 +503,67 @@ class _BatchRun:
         status, reason = align_cutout(cut, grid, row.sky, new, self._check_size)
         if status != "ok":
             return end_row(row, status, reason)
-        move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
+        self._keep_input(row, new)
         return row._replace(bytes=0, sha256="")
+
+    def _keep_input(self, row: RowRecord, new: Path) -> None:
+        """Keep the pixels of a row for its combined result; their size counts in the quota."""
+        # Of a link, its own: what it leads to is elsewhere.
+        self.scratch_bytes += new.lstat().st_size
+        move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
 
     def _make(self, rows: RowTable) -> None:
         """Make combined results from their input rows."""
+        self.options.results.kind.by_targets(
+            lambda: self._combine(rows),
+            lambda _operation: self._combine(rows),
+            lambda: self._run_algorithm(rows),
+        )
+
+    def _run_algorithm(self, rows: RowTable) -> None:
+        """Run an algorithm on the groups of granules of the rows."""
+        if not len(rows):
+            return
+        try:
+            runner = GroupRunner(self.batch, self.box, self.folder, self.aside, self._ends)
+        except SandboxUnavailableError as error:
+            self.failure = f"programs of users are refused: {error}"
+            return
+        except LimitError:
+            return  # stopped: the rows wait
+        except CatalogError:
+            raise
+        except SwatheError as error:  # of a file that all groups read
+            self.single += [end_row(row, *fault_of(error)) for row in rows]
+            return
+        with closing(runner):
+            for row in rows:
+                if self._ends() or not self._run_group(runner, row):
+                    return
+
+    def _run_group(self, runner: GroupRunner, row: RowRecord) -> bool:
+        """Run an algorithm on a group; return false if it was stopped."""
+        inputs = self.batch.inputs[row.number]
+        problem = self._restore_inputs(inputs.take(inputs.has("ok")), row)
+        if problem is not None:
+            self.single.append(end_row(row, "error", problem))
+            return True
+        try:
+            result, new, run = runner.run(row, inputs)
+        except SandboxUnavailableError as error:
+            self.failure = f"programs of users are refused: {error}"
+            return False
+        except LimitError:
+            return False
+        self.runs += [] if run is None else [run]
+        if new is None:
+            self.single.append(result)
+        else:
+            self._keep_new(result, new, FileDigest.of(new))
+        return True
+
+    def _combine(self, rows: RowTable) -> None:
+        """Make results from the pixels of their input rows."""
         for row in rows:
             if self._ends():
                 return

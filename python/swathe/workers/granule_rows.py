@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import SwatheError
 from swathe.core.row_record import fault_of
-from swathe.jobs.archives import input_of
-from swathe.stores.results import move
 from swathe.workers.result_rows import end_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+    from typing import Any
 
     from swathe.core.row_record import RowRecord
     from swathe.core.row_table import RowTable
@@ -22,20 +21,22 @@ if TYPE_CHECKING:
 
 def read_granules(
     rows: RowTable,
-    reducing: ReducingOperation,
+    operation: ReducingOperation,
     batch: Batch,
-    folder: Path,
     aside: Path,
+    count: Callable[[Mapping[str, Any]], None],
     should_stop: Callable[[], bool],
-) -> Iterator[RowRecord]:
-    """Read granules one at a time, and yield their rows as they end.
+) -> Iterator[tuple[RowRecord, Path | None]]:
+    """Read granules one at a time; yield their rows as they end, with the file of their pixels.
+
+    A granule that cannot be read has no file.
 
     Args:
         rows: rows of granules.
-        reducing: operation of the job.
+        operation: operation of the job.
         batch: batch of the rows.
-        folder: local folder of the job's results.
         aside: folder of this batch.
+        count: function that is called with the traffic of each granule.
         should_stop: function that returns whether to stop.
 
     Raises:
@@ -46,9 +47,10 @@ def read_granules(
             return
         new = aside / f"{row.number}.npy"
         try:
-            reducing.read_granule(row.source, row.hdu, batch.options.own, new, batch.cutout_bytes)
+            operation.read_granule(
+                row.source, row.hdu, batch.options.own, new, batch.cutout_bytes, count
+            )
         except SwatheError as error:
-            yield end_row(row, *fault_of(error))
+            yield end_row(row, *fault_of(error)), None
             continue
-        move(str(new), str(input_of(folder, row.number)), str(folder))
-        yield row._replace(status="ok", reason="", bytes=0, sha256="")
+        yield row._replace(status="ok", reason="", bytes=0, sha256=""), new

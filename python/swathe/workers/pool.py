@@ -12,10 +12,11 @@ from swathe.core.format import seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.catalog.reservations import ReservationRecord
-    from swathe.workers.batch import Batch
+    from swathe.workers.batch import Batch, Work
 
 LANES = 2
-"""While one thread saves its results, the other cuts."""
+"""While one thread saves its results, the other cuts. Long work and programs of users
+have lanes of their own."""
 HAND_OVER_S = 60.0
 """Seconds a leaving worker may take to hand over its cache."""
 FINISH_S = 20.0
@@ -250,8 +251,11 @@ class Pool(Protocol):
     def start(self, back: Back) -> None:
         """Start; `back` is called once for each accepted batch, from any thread."""
 
-    def wait_for_room(self, timeout_s: float) -> bool:
-        """Wait until another batch can be accepted; return whether it can. Called by one thread."""
+    def wait_for_room(self, timeout_s: float, work: Work | None = None) -> frozenset[Work]:
+        """Wait until another batch, or one of a kind of work, can be accepted.
+
+        Called by one thread. Returns the kinds that can be accepted.
+        """
 
     def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch after `wait_for_room`; it comes back soon after `should_stop` is true."""

@@ -20,7 +20,10 @@ from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, CatalogSetupError, JobError, SwatheError
 from swathe.core.host import cores, this_host
-from swathe.workers.batch import batch_of
+from swathe.jobs.staging import JobStaging, objects_on_disk
+from swathe.jobs.types import Options
+from swathe.workers.batch import batch_of, work_of
+from swathe.workers.execute import ran_program
 from swathe.workers.local import LocalPool
 from swathe.workers.pool import describe_error, pauses
 from swathe.workers.restarting_thread import RestartingThread
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from swathe.catalog.records.jobs import Chunk, JobRecord
     from swathe.jobs import Jobs
-    from swathe.workers.batch import Batch
+    from swathe.workers.batch import Batch, Work
     from swathe.workers.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -74,6 +77,13 @@ class Runner:
         self._save_troubles: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
+        self._staging = JobStaging(
+            jobs.catalog,
+            self._pace.rows,
+            jobs.wake,
+            self._stopping,
+            reads_caches=self._is_local,
+        )
         self.lag = ""
         """Why jobs wait: too much of deleted jobs is not removed yet; empty if they need not."""
 
@@ -87,6 +97,7 @@ class Runner:
             ("swathe-jobs-giver", self._give),
             ("swathe-jobs-keeper", self._keep),
             ("swathe-jobs-tidy", self._tidy),
+            ("swathe-jobs-stager", self._staging.turn),
         ):
             thread = RestartingThread(name, turn, self._stopping)
             thread.start()
@@ -116,21 +127,43 @@ class Runner:
 
     def _give(self) -> None:
         """Lease a chunk, if there is one, and send it to the pool when that has room."""
-        if not self._pool.wait_for_room(IDLE_S) or self._is_apart() or self._is_behind():
+        # Cuts first: they wait for a moment, other work may wait for longer.
+        room = self._pool.wait_for_room(IDLE_S, "cut")
+        if not room or self._is_apart() or self._is_behind():
             return
         # The database may be locked or unavailable for a while; the keeper checks as well.
-        chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
+        chunk = self._take_chunk(room)
         if chunk is None:
-            self._jobs.pause(IDLE_S)
+            # Without room for cuts it has waited already.
+            if "cut" in room:
+                self._jobs.pause(IDLE_S)
         else:
             self._jobs.wake()
-            if chunk.deaths and self._is_local:
+            if chunk.deaths and self._is_local and _work_of(chunk) != "program":
                 self._wait_for_others()
             self._give_chunk(next(self._numbers), chunk)
 
-    def _batch_of(self, chunk: Chunk) -> Batch:
-        batch = batch_of(self._jobs.catalog, chunk)
-        return replace(batch, cutout_bytes=self._jobs.limits.cutout_bytes)
+    def _take_chunk(self, room: frozenset[Work]) -> Chunk | None:
+        """Lease a chunk of work that there is room for; `None` if there is none."""
+
+        def accepts(job: JobRecord, of_results: bool) -> bool:
+            return work_of(Options.from_catalog(job.options), of_results) in room
+
+        jobs = self._jobs
+        return jobs.catalog.take_chunk(
+            self._name, LEASE_S, self._pace.rows, accepts, jobs.limits.share_of
+        )
+
+    def _batch_of(self, chunk: Chunk) -> Batch | None:
+        """Return the batch of a chunk; `None` if some of its objects are not on disk any more."""
+        catalog = self._jobs.catalog
+        batch = batch_of(catalog, chunk)
+        batch = replace(batch, cutout_bytes=self._jobs.limits.cutout_bytes)
+        if chunk.job.staging is None or batch.makes:
+            return batch
+        names = batch.rows.source.few().values
+        on_disk = objects_on_disk(catalog, chunk.job, names, reads_caches=self._is_local)
+        return None if on_disk is None else replace(batch, on_disk=on_disk)
 
     @property
     def _is_local(self) -> bool:
@@ -138,14 +171,22 @@ class Runner:
         return isinstance(self._pool, LocalPool)
 
     def _free_chunks(self) -> int:
-        return self._jobs.catalog.free_chunks(_is_dead, blames=self._is_local)
+        return self._jobs.catalog.free_chunks(_is_dead, self._blames)
+
+    def _blames(self, job: str, first: int) -> bool:
+        """Return whether rows may have killed a runner: it cuts, and ran no program of them."""
+        return self._is_local and not ran_program(self._jobs.folder(job), first)
 
     def _is_apart(self) -> bool:
         """Wait a moment and return true while rows run that may have killed a runner.
 
-        They run alone: if the process dies again, only they can be the cause.
+        They run alone: if the process dies again, only they can be the cause. Programs of users,
+        which may take hours, do not run alone, and others run beside them: their processes are
+        confined.
         """
-        apart = self._is_local and any(each.chunk.deaths for each in list(self._pending.values()))
+        apart = self._is_local and any(
+            each.chunk.deaths and each.work != "program" for each in list(self._pending.values())
+        )
         if apart:
             self._jobs.pause(IDLE_S)
         return apart
@@ -166,8 +207,11 @@ class Runner:
         return bool(lag)
 
     def _wait_for_others(self) -> None:
-        """Wait until no batch is running."""
-        while self._pending and not self._stopping.is_set():
+        """Wait until no batch is running but programs of users."""
+        while (
+            any(each.work != "program" for each in list(self._pending.values()))
+            and not self._stopping.is_set()
+        ):
             self._jobs.pause(IDLE_S)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
@@ -179,6 +223,9 @@ class Runner:
                 self._begun_jobs.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = self._try_again(lambda: self._batch_of(chunk))
+            if batch is None:
+                self._back(number, ChunkResult([], complete=False, is_on_tape=True))
+                return
             entry.reading_s = time.perf_counter() - start_s
             entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
             entry.stop_check = self._stop_check_of(chunk.job.id)
@@ -219,6 +266,10 @@ class Runner:
     def _keep_result(self, chunk: Chunk, result: ChunkResult) -> None:
         """Mark rows as finished, and close the job after its last row."""
         catalog = self._jobs.catalog
+        rows = self._insist(lambda: self._jobs.outputs.add(chunk.job, result.rows))
+        if rows is None:
+            return
+        result = replace(result, rows=rows)
         job = self._insist(lambda: catalog.finish_chunk(chunk, result))
         if job is not None:
             self._jobs.note_progress(job)
@@ -242,10 +293,10 @@ class Runner:
         except Exception:
             log.exception("%s: the job cannot be ended", _chunk_name(chunk))
 
-    def _insist(self, write: Callable[[], JobRecord | None]) -> JobRecord | None:
+    def _insist(self, write: Callable[[], T]) -> T | None:
         """Write to the catalogue; if it is unavailable, retry until it is back.
 
-        If the runner must stop before that, the next one does these rows again.
+        If the runner must stop before that, return `None`: the next one does these rows again.
 
         Raises:
             CatalogError: If the error is not temporary.
@@ -345,6 +396,11 @@ class _PendingChunk:
     stop_check: _StopCheck | None = None
     at: float = field(default_factory=time.perf_counter)
 
+    @property
+    def work(self) -> Work:
+        """Return its kind of work."""
+        return _work_of(self.chunk)
+
 
 class _StopCheck:
     """The stop flag of a job: asked often, it checks the job twice a second."""
@@ -441,6 +497,10 @@ def _is_of_all(error: CatalogError) -> bool:
     If a person must fix it, `Runner.trouble` reports it meanwhile.
     """
     return may_pass(error) or isinstance(error, CatalogSetupError)
+
+
+def _work_of(chunk: Chunk) -> Work:
+    return work_of(Options.from_catalog(chunk.job.options), chunk.first >= chunk.job.inputs)
 
 
 def _chunk_name(chunk: Chunk) -> str:

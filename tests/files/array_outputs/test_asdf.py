@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.arrays.readers.asdf_tree import node_of_rest
 from swathe.core.errors import ChangedError, FormatError
 
 asdf = pytest.importorskip("asdf")
+yaml = pytest.importorskip("yaml")
 time = pytest.importorskip("astropy.time")
 META: dict[str, Any] = {
     "instrument": {"name": "WFI", "optical_element": "F158", "detectors": ["WFI01", "WFI02"]},
@@ -112,6 +115,15 @@ OWN = {"asdf_library", "history", "data", "attributes", "dims"}
 )
 def test_the_rest_of_the_tree_is_that_of_the_source(text: str, tmp_path: Path) -> None:
     assert rest_of(text, tmp_path)
+
+
+def test_dates_stay_dates(tmp_path: Path) -> None:
+    text = "day: 2026-03-20\nlist: [2026-03-20, '2026-03-20']\nnight: 2026-03-20T12:30:01.5Z\n"
+    tree = rest_of(text, tmp_path)
+    assert tree["day"] == date(2026, 3, 20)
+    assert tree["night"].microsecond == 500_000
+    assert tree["list"] == [date(2026, 3, 20), "2026-03-20"]
+    assert node_of_rest(yaml.compose("!!timestamp '}, x'")) == "}, x"
 
 
 def test_a_tree_that_is_too_deep_is_an_error(tmp_path: Path) -> None:

@@ -91,3 +91,14 @@ def test_texts_are_refused(tmp_path: Path) -> None:
     cutout = cut(tmp_path / "a.h5", array="names", box=(0, 0, 2, 2))
     with pytest.raises(OutputError, match="expected numbers for FITS"):
         cutout.write(tmp_path / "cut.fits")
+
+
+def test_a_coordinate_of_one_value_is_an_extension(data: Path, tmp_path: Path) -> None:
+    source = data / "formats/air.nc"
+    cut(source, array="/air", index={"time": 3}, box=(2, 3, 5, 5)).write(tmp_path / "cut.fits")
+    with xarray.open_dataset(source, decode_times=False) as dataset:
+        time = dataset["time"][3]
+        with fits.open(tmp_path / "cut.fits") as hdus:
+            assert [hdu.name for hdu in hdus] == ["air", "time", "lat", "lon"]
+            assert hdus["time"].data.tolist() == [time.item()]
+            assert hdus["time"].header["BUNIT"] == time.attrs["units"]

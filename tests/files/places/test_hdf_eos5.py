@@ -131,6 +131,7 @@ def test_axes_that_lie_are_left_out(tmp_path: Path, values: dict[str, Any]) -> N
         {"upper_left": "(nan,0)"},
         {"upper_left": "(0,99000000)"},
         {"upper_left": "(-180.0,90.0)"},
+        {"upper_left": "(-180.0,91.0)", "lower_right": "(180.0,-90.0)"},
         {"upper_left": "(1000000,1000000)", "lower_right": "(1000000,0)"},
         {"projection": "HE5_GCTP_SNSOID", "parameters": "(a)"},
     ],
@@ -162,9 +163,21 @@ def test_threads_that_ask_at_once_find_the_grid(
     assert grid is not None and others == [grid]
 
 
+def test_corners_in_plain_degrees(tmp_path: Path) -> None:
+    plain = {"upper_left": "(-180.0,90.0)", "lower_right": "(180.0,-90.0)"}
+    for name, corners in {"packed": {}, "plain": plain}.items():
+        hdf_eos5.write_grid(tmp_path / f"{name}.he5", **corners)
+    packed, degrees = (
+        eos_grid(opened(tmp_path / f"{name}.he5")[hdf_eos5.COLUMN]) for name in ("packed", "plain")
+    )
+    assert packed is not None
+    assert packed == degrees
+    assert packed.y == (90, -90)
+
+
 def test_another_projection_is_named(tmp_path: Path) -> None:
-    array = column(tmp_path / "a.he5", projection="HE5_GCTP_LAMAZ")
-    with pytest.raises(RegionError, match="found GCTP_LAMAZ"):
+    array = column(tmp_path / "a.he5", projection="HE5_GCTP_ROBIN")
+    with pytest.raises(RegionError, match="found GCTP_ROBIN"):
         region_of_bounds(array, (0, 0, 10, 10))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from astropy.coordinates import SkyCoord
 
 import swathe
+from swathe.arrays.indexing import run_gwcs
 from swathe.core.errors import NoOverlapError, RegionError
+from swathe.files.array_outputs import gwcs_of_part
 from tests.conftest import DATA
 
 asdf = pytest.importorskip("asdf")
@@ -146,3 +149,54 @@ def test_other_packages_do_not_read_the_file(image: Path) -> None:
         with image.with_name("hostile.asdf").open("rb") as file:
             assert b"scales" in reader.locate(file, "/roman/meta/wcs", [5.9], [-72.0])
     assert len(runs) == 1
+
+
+@needs_data
+def test_the_gwcs_of_parts_is_that_of_the_process_which_is_asked_twice(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = opened(image)["/roman/data"]
+    calls = []
+
+    def count(function: str, *arguments: Any) -> bytes:
+        calls.append(function)
+        return run_gwcs(function, *arguments)
+
+    monkeypatch.setattr(gwcs_of_part, "run_gwcs", count)
+    monkeypatch.setattr(gwcs_of_part, "_SYSTEMS", {})
+    starts = [(0, 0), (7, 3), (1999, 12)]
+    parts = [gwcs_of_part.system_of_part(array, "/roman/meta/wcs", start) for start in starts]
+    assert calls == ["shift", "shift"]
+    for start, part in zip(starts[1:], parts[1:], strict=True):
+        assert part == gwcs_of_part._shift(array, "/roman/meta/wcs", start)
+    assert not operator.eq(parts[0], parts[1])
+
+
+def test_numbers_that_move_otherwise_are_seen() -> None:
+    x, y = gwcs_of_part.STEPS
+    one = {"a": [1.5, 2], "b": "text", "c": True}
+    same = {"a": [1.5 + x, 2 - y], "b": "text", "c": True}
+    differences = gwcs_of_part._differences
+    assert list(differences(one, same, ())) == [(("a", 0), (0, 1)), (("a", 1), (1, -1))]
+    for other in ({**one, "a": [1.5, 2 + x / 2]}, {**one, "b": "x"}, {**one, "a": [1.5]}):
+        assert [step for _, step in differences(one, other, ())] == [None]
+    shared = [1.0]
+    system = gwcs_of_part.MovableSystem([shared, shared], (((0, 0), 0, 1), ((1, 0), 0, 1)))
+    assert system.at((5, 0)) == [[6.0], [6.0]]
+
+
+@needs_data
+def test_a_prediction_counts_the_gwcs(image: Path, system: Any) -> None:
+    ra, dec = (float(each) for each in system(200, 100))
+    in_pixels = {"file": [str(image)], "array": ["/roman/data"]}
+    box = {"x0": [1], "y0": [1], "width": [9], "height": [9]}
+    place = {"ra": [ra], "dec": [dec], "size_deg": [1e-4]}
+    predicted = swathe.predict({**in_pixels, **place}, format="npy")
+    assert any("GWCS is evaluated" in note for note in predicted.notes)
+    low_s, high_s = predicted.interval_s
+    assert high_s / low_s > 4
+    by_box = {name: swathe.predict({**in_pixels, **box}, format=name) for name in ("npy", "asdf")}
+    # Without what other work adds: it differs from one prediction to the next.
+    compute_s = {name: each.compute_s for name, each in by_box.items()}
+    assert predicted.compute_s > compute_s["npy"]
+    assert compute_s["asdf"] > compute_s["npy"] + 0.1  # the GWCS is opened to be moved

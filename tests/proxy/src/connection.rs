@@ -128,7 +128,7 @@ impl Connection<'_> {
         count.fetch_add(1, Relaxed);
         let head =
             format!("HTTP/1.1 {status}\r\nRetry-After: {after_s}\r\nContent-Length: 0\r\n\r\n");
-        self.send_down(head.into_bytes());
+        self.send_down(head.as_bytes());
         if close {
             self.end_down(Ending::Close);
         }
@@ -156,12 +156,12 @@ impl Connection<'_> {
         while let Some(head) = feed.head(http::may_be_answer) {
             let Some(request) = self.exchange.request().filter(|_| http::status(&head) != 101)
             else {
-                self.send_down(head);
+                self.send_down(&head);
                 break;
             };
             let interim = http::status(&head) < 200;
             let body = http::answer_body(&head, request.head_only);
-            if !self.send_down(head) {
+            if !self.send_down(&head) {
                 return Ending::Close;
             }
             if interim {
@@ -170,15 +170,15 @@ impl Connection<'_> {
             if let Body::Length(length) = body
                 && let Some((ending, place)) = self.fault(request.fate, length)
             {
-                feed.body(Body::Length(place), |some| self.send_down(some));
+                feed.body(Body::Length(place), |some| self.send_down(&some));
                 return ending;
             }
-            if !feed.body(body, |some| self.send_down(some)) {
+            if !feed.body(body, |some| self.send_down(&some)) {
                 return Ending::Close;
             }
             self.exchange.finish();
         }
-        feed.body(Body::UntilClose, |some| self.send_down(some));
+        feed.body(Body::UntilClose, |some| self.send_down(&some));
         Ending::Close
     }
 
@@ -235,23 +235,24 @@ impl Connection<'_> {
     }
 
     /// Sends bytes over the links and off to the client; false when it is gone.
-    fn send_down(&self, mut data: Vec<u8>) -> bool {
-        while !data.is_empty() {
+    fn send_down(&self, data: &[u8]) -> bool {
+        let mut rest = data;
+        while !rest.is_empty() {
             let settings = self.state.settings();
             let (own, common) = (settings.connection_bytes_per_s, settings.shared_bytes_per_s);
             let most = Link::turn(own, settings.turn).min(Link::turn(common, settings.turn));
-            let turn = most.min(Window::turn(settings.window_bytes)).min(data.len());
-            let rest = data.split_off(turn);
+            let turn = most.min(Window::turn(settings.window_bytes)).min(rest.len());
+            let (some, others) = rest.split_at(turn);
             self.window.wait_for_room(turn, settings.window_bytes);
             self.link.send(turn, own);
             self.state.stats.busy(self.state.link.send(turn, common));
             if settings.window_bytes > 0 {
                 self.window.count(turn, settings.rtt);
             }
-            if !self.down.push(Item::Data(data), Instant::now(), settings.rtt / 2) {
+            if !self.down.push(Item::Data(some.to_vec()), Instant::now(), settings.rtt / 2) {
                 return false;
             }
-            data = rest;
+            rest = others;
         }
         true
     }

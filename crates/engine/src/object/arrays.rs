@@ -5,10 +5,13 @@ use crate::error::EngineError;
 use crate::part::Part;
 use crate::selector::Selector;
 use crate::template::{Head, Template};
-use crate::worker_context::Cancel;
+use crate::worker_context::{Cancel, ReadContext};
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 use swathe_chunk_index::{Array, ArrayStorage, ChunkIndex};
+use swathe_plan::Break;
+use swathe_store_api::Traffic;
 
 /// Of a file on a disk of this host.
 const LOCAL_BLOCK_BYTES: u64 = 16 << 10;
@@ -26,8 +29,48 @@ impl Object {
         let first = self.first();
         match at.checked_add(length as u64) {
             Some(end) if end <= first.len() as u64 => Ok(first.slice(at as usize..end as usize)),
-            _ => self.content.peek(at, length, cancel),
+            _ => {
+                let bytes = self.content.peek(at, length, cancel)?;
+                if self.is_local() && self.kind.is_none() {
+                    // Servers and streams count for themselves.
+                    let size = bytes.len() as u64;
+                    self.count(Traffic { bytes: size, requests: 1, ..Traffic::default() });
+                }
+                Ok(bytes)
+            }
         }
+    }
+
+    /// The bytes of ranges of the (decompressed) object, which ascend and do not overlap, in the
+    /// requests that cost least.
+    ///
+    /// # Errors
+    /// If they cannot be read, end after the object, or the stream they lie in is damaged.
+    pub fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        cancel: &Cancel,
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let mut reading = ReadContext { cancel: cancel.clone(), ..ReadContext::default() };
+        let what = || "what describes its arrays".to_string();
+        let plan = self.content.plan(ranges, Break::BetweenSegments, &what, &reading)?;
+        let mut parts = Vec::with_capacity(ranges.len());
+        let result = self.content.read(plan, &what, &mut reading, &mut |at, piece| {
+            let end = at + piece.len() as u64;
+            let is_in = |range: &&Range<u64>| at <= range.start && range.end <= end;
+            while let Some(range) = ranges.get(parts.len()).filter(is_in) {
+                let part = (range.start - at) as usize..(range.end - at) as usize;
+                parts.push(piece[part].to_vec());
+            }
+            Ok(())
+        });
+        self.count(reading.traffic);
+        result?;
+        if parts.len() < ranges.len() {
+            let (place, message) = ("reading ranges".into(), "expected them in order".into());
+            return Err(EngineError::Internal { place, message });
+        }
+        Ok(parts)
     }
 
     /// The first bytes of the (decompressed) object that are in memory since it was opened.
@@ -136,6 +179,7 @@ impl Object {
             layout,
             plane: array.plane,
             content_len: self.content.len(),
+            is_folder: self.source.members().is_some(),
             head: Head::Npy { dtype: array.dtype.clone(), fill: array.fill.clone() },
         });
         lock(&self.templates).insert(key, template.clone());

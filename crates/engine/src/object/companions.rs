@@ -45,6 +45,7 @@ impl Object {
             layout: image.layout.clone(),
             plane: [0, 1],
             content_len: self.content.len(),
+            is_folder: false,
             head: Head::Fits(Box::new(FitsHead { image, header, primary, companions })),
         })
     }

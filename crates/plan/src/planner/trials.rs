@@ -1,7 +1,7 @@
 //! The ways to read that are tried, and the choice between them.
 
 use super::gaps::Gaps;
-use super::{Caps, FEW_GAPS, TIE, seconds_on, stream_counts};
+use super::{Caps, FEW_GAPS, TIE, seconds_on, soonest, stream_counts};
 use crate::costs::{Costs, Load};
 use crate::many_ranges::{Connections, MultiRange, MultiplexCosts};
 use crate::windows::{Break, Reach, windows};
@@ -50,6 +50,8 @@ pub(super) struct Trials<'a> {
     /// Numbers of streams to try.
     pub streams: Vec<u32>,
     plans: Vec<TrialPlan>,
+    /// Seconds of the quickest of those that memory allows.
+    quickest_s: f64,
 }
 
 impl<'a> Trials<'a> {
@@ -62,7 +64,8 @@ impl<'a> Trials<'a> {
         connections: Connections,
     ) -> Trials<'a> {
         let streams = stream_counts(costs.streams, connections.streams).collect();
-        Trials { ranges, spans, costs, caps, at, connections, streams, plans: Vec::new() }
+        let (plans, quickest_s) = (Vec::new(), f64::INFINITY);
+        Trials { ranges, spans, costs, caps, at, connections, streams, plans, quickest_s }
     }
 
     /// The segments as they may be divided: those that touch are read together, but may be read
@@ -83,7 +86,11 @@ impl<'a> Trials<'a> {
 
     fn add_load(&mut self, load: Load, windows: WindowTrial) {
         for &streams in &self.streams {
-            self.plans.push(self.trial(load, streams, windows));
+            let plan = self.trial(load, streams, windows);
+            if self.is_allowed(&plan) {
+                self.quickest_s = self.quickest_s.min(plan.seconds);
+            }
+            self.plans.push(plan);
         }
     }
 
@@ -113,6 +120,12 @@ impl<'a> Trials<'a> {
                 largest = load.largest;
                 // Smaller ones split what needs no splitting.
                 if load.largest <= base.largest.div_ceil(4 * u64::from(self.costs.streams)) {
+                    break;
+                }
+                // Nor do more requests help where these alone take too long.
+                let least = Load { bytes: 0, largest: 0, ..load };
+                let least = soonest(least, self.costs, self.connections);
+                if least > TIE * self.quickest_s {
                     break;
                 }
             }
@@ -173,13 +186,17 @@ impl<'a> Trials<'a> {
 
     /// The best of those that memory allows. `plainest`: seconds of the plainest ways to read.
     pub fn best(mut self, plainest: f64) -> TrialPlan {
-        let (caps, at) = (self.caps, self.at);
-        self.plans.retain(|TrialPlan { load, streams, windows, .. }| {
-            let is_segment = at == Break::BetweenSegments && windows.ranges_per_request == 1;
-            let fits = load.largest <= caps.request_bytes || is_segment;
-            fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
-        });
-        choose(&self.plans, plainest, self.costs)
+        let mut plans = std::mem::take(&mut self.plans);
+        plans.retain(|plan| self.is_allowed(plan));
+        choose(&plans, plainest, self.costs)
+    }
+
+    /// Whether memory allows a plan.
+    fn is_allowed(&self, TrialPlan { load, streams, windows, .. }: &TrialPlan) -> bool {
+        let is_segment = self.at == Break::BetweenSegments && windows.ranges_per_request == 1;
+        let fits = load.largest <= self.caps.request_bytes || is_segment;
+        let share_bytes = self.caps.in_flight_bytes / u64::from(*streams);
+        fits && (*streams == 1 || load.largest <= share_bytes)
     }
 }
 

@@ -76,6 +76,27 @@ fn one_range_in_place_of_many_is_taken_if_it_was_requested() {
 }
 
 #[test]
+fn ranges_that_are_joined_are_told_apart_by_their_lengths() {
+    let all: Vec<u8> = RANGES.iter().flat_map(|range| range.clone().map(byte)).collect();
+    for step in [1, 7, 4096] {
+        let mut sequence = Multipart::sequence("1000", RANGES.to_vec(), SIZE).expect("that object");
+        let mut pieces = vec![Vec::new(); RANGES.len()];
+        for (number, chunk) in all.chunks(step).enumerate() {
+            assert!(!sequence.is_complete(), "before piece {number}");
+            sequence
+                .feed(chunk, &mut |number, data| pieces[number].extend_from_slice(data))
+                .expect("that many");
+        }
+        assert_eq!(pieces, bytes_of(&RANGES));
+        assert!(sequence.is_complete() && sequence.is_ended() && sequence.is_ordered());
+        assert!(sequence.feed(b"x", &mut |_, _| {}).is_err(), "too long");
+    }
+    for size in ["1001", "", "yes"] {
+        assert!(Multipart::sequence(size, RANGES.to_vec(), SIZE).is_err(), "{size}");
+    }
+}
+
+#[test]
 fn what_was_not_requested_is_refused() {
     let answers: [&[Range<u64>]; 5] =
         [&[0..30], &[10..31], &[10..30, 10..30], &[10..41, 40..41], &[40..42]];

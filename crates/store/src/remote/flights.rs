@@ -7,9 +7,9 @@
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use swathe_store_api::Version;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// The end of a flight.
 #[derive(Clone, Debug)]
@@ -22,18 +22,44 @@ pub(super) enum Landing<T> {
     Abandoned,
 }
 
-/// A flight, for one who waits for it.
-#[derive(Clone, Debug)]
-pub(super) struct Flight<T>(watch::Receiver<Option<Landing<T>>>);
+/// A flight, for one who waits for it. A cut has hundreds, and few are waited for.
+#[derive(Debug)]
+pub(super) struct Flight<T>(Arc<FlightState<T>>);
+
+#[derive(Debug)]
+struct FlightState<T> {
+    landing: OnceLock<Landing<T>>,
+    end: Notify,
+}
+
+impl<T> Clone for Flight<T> {
+    fn clone(&self) -> Flight<T> {
+        Flight(self.0.clone())
+    }
+}
+
+impl<T> Flight<T> {
+    fn new() -> Flight<T> {
+        Flight(Arc::new(FlightState { landing: OnceLock::new(), end: Notify::new() }))
+    }
+
+    /// Report its end, once.
+    fn end(&self, landing: Landing<T>) {
+        if self.0.landing.set(landing).is_ok() {
+            self.0.end.notify_waiters();
+        }
+    }
+}
 
 impl<T: Clone> Flight<T> {
     /// Wait until it ended.
-    pub(super) async fn receive(mut self) -> Landing<T> {
-        match self.0.wait_for(Option::is_some).await {
-            Ok(landing) => landing.clone().unwrap_or(Landing::Abandoned),
-            // Its sender was dropped.
-            Err(_) => Landing::Abandoned,
+    pub(super) async fn receive(self) -> Landing<T> {
+        // Who asks to be notified before looking misses no end.
+        let end = self.0.end.notified();
+        if self.0.landing.get().is_none() {
+            end.await;
         }
+        self.0.landing.get().cloned().unwrap_or(Landing::Abandoned)
     }
 }
 
@@ -42,7 +68,7 @@ impl<T: Clone> Flight<T> {
 pub(super) struct Lead<K: Key, T> {
     flights: Arc<Flights<K, T>>,
     key: K,
-    sender: watch::Sender<Option<Landing<T>>>,
+    flight: Flight<T>,
 }
 
 /// The key of flights.
@@ -52,7 +78,7 @@ impl<K: Clone + Ord> Key for K {}
 impl<K: Key, T> Lead<K, T> {
     /// Report the end to all who wait, and remove the flight: later readers do not join it.
     pub(super) fn land(self, landing: Landing<T>) {
-        self.sender.send_replace(Some(landing));
+        self.flight.end(landing);
     }
 }
 
@@ -60,12 +86,11 @@ impl<K: Key, T> Drop for Lead<K, T> {
     fn drop(&mut self) {
         let mut flights = self.flights.lock();
         // After `forget`, another may be there.
-        if flights
-            .get(&self.key)
-            .is_some_and(|flight| flight.0.same_channel(&self.sender.subscribe()))
-        {
+        if flights.get(&self.key).is_some_and(|flight| Arc::ptr_eq(&flight.0, &self.flight.0)) {
             flights.remove(&self.key);
         }
+        drop(flights);
+        self.flight.end(Landing::Abandoned);
     }
 }
 
@@ -102,9 +127,9 @@ impl<K: Key, T> Flights<K, T> {
     }
 
     fn begin(self: &Arc<Self>, flights: &mut BTreeMap<K, Flight<T>>, key: K) -> Lead<K, T> {
-        let (sender, receiver) = watch::channel(None);
-        flights.insert(key.clone(), Flight(receiver));
-        Lead { flights: self.clone(), key, sender }
+        let flight = Flight::new();
+        flights.insert(key.clone(), flight.clone());
+        Lead { flights: self.clone(), key, flight }
     }
 }
 

@@ -40,6 +40,19 @@ pub(crate) struct HttpStore {
 }
 
 impl HttpStore {
+    /// The schemes of such stores.
+    pub(crate) const SCHEMES: [&str; 8] =
+        ["http", "https", "dav", "davs", "root", "roots", "xroot", "xroots"];
+
+    pub(crate) fn no_such_scheme(url: &str) -> StoreError {
+        let scheme = url.split_once("://").unwrap_or_default().0;
+        let why = format!(
+            "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, dav and \
+             davs"
+        );
+        StoreError::Unsupported { url: redact::redact_url(url), why }
+    }
+
     pub(crate) fn new(settings: StoreSettings, stall: StallLimits) -> HttpStore {
         HttpStore { settings: Arc::new(restrict(settings)), stall }
     }
@@ -52,12 +65,7 @@ impl HttpStore {
         let plain = match scheme {
             "http" | "https" | "dav" | "davs" => by_http(url),
             scheme if DOOR_SCHEMES.contains(&scheme) => self.behind_door(rest),
-            _ => {
-                return Err(unsupported_error(format!(
-                    "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, \
-                     dav and davs"
-                )));
-            }
+            _ => return Err(HttpStore::no_such_scheme(url)),
         };
         let mut url =
             Url::parse(&plain).map_err(|error| unsupported_error(format!("no URL: {error}")))?;

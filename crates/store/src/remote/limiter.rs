@@ -1,6 +1,7 @@
 //! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
+use super::line_turns::LineTurns;
 use super::link_meter::LinkMeter;
 use super::stall_timeout::StallHistory;
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ pub(super) struct Limiter {
     pub(super) silence: StallHistory,
     /// How its link differs from its profile now.
     pub(super) link: LinkMeter,
+    /// The order of long answers on it.
+    pub(super) line: LineTurns,
     /// Whether the server sends the date of an object only with PROPFIND.
     pub(super) is_dating: AtomicBool,
     /// Whether requests for many ranges were not answered as the profile says.
@@ -86,7 +89,7 @@ impl Default for Limiter {
             decrease_at,
             peak,
         };
-        let (silence, room, ledger, link) = Default::default();
+        let (silence, room, ledger, link, line) = Default::default();
         let (is_verifying, lacks_digests) = Default::default();
         let (is_dating, refuses_vectors, refuses_http2, is_unreachable) = Default::default();
         let state = Mutex::new(state);
@@ -96,6 +99,7 @@ impl Default for Limiter {
             ledger,
             silence,
             link,
+            line,
             is_dating,
             refuses_vectors,
             refuses_http2,

@@ -1,6 +1,7 @@
 //! The times of single requests, as evidence of how the link of their store differs from its
 //! profile now.
 
+use super::line_turns::LineTurn;
 use crate::timing::add_received_bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,6 +63,8 @@ pub(super) struct RequestClock<'a> {
     /// Bytes of this part, and how long they were awaited.
     bytes: u64,
     wait: Duration,
+    /// The turn of a long request.
+    turn: Option<&'a LineTurn<'a>>,
 }
 
 /// A moment: what had come until then, and how long the threads of the network had been ready to
@@ -100,7 +103,13 @@ impl<'a> RequestClock<'a> {
             is_answered: false,
             bytes,
             wait,
+            turn: None,
         }
+    }
+
+    /// The same of a request that had its turn.
+    pub(super) fn in_turn(self, turn: Option<&'a LineTurn<'a>>) -> RequestClock<'a> {
+        RequestClock { turn, ..self }
     }
 
     /// Report that the answer begins, and is of use.
@@ -124,6 +133,9 @@ impl<'a> RequestClock<'a> {
     pub(super) fn add_bytes(&mut self, bytes: usize, wait: Duration) {
         self.meter.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         add_received_bytes(bytes);
+        if let Some(turn) = self.turn {
+            turn.take(bytes as u64);
+        }
         if !self.is_answered {
             // They came with the head of the answer.
             self.is_answered = true;

@@ -235,7 +235,7 @@ impl Attempt for MultiplexedAttempt {
             is_multiplexed: true,
             ..RequestKind::default()
         };
-        let Err(failure) = object.attempt(client, range, stall, kind, bytes).await else {
+        let Err(failure) = object.attempt(client, range, stall, (kind, None), bytes).await else {
             return Ok(None);
         };
         let is_of_the_connection =
@@ -277,7 +277,7 @@ impl ObjectReader {
             let (send_time, mut bytes) = (began.elapsed(), Vec::new());
             let kind =
                 RequestKind { connects: true, is_multiplexed: true, ..RequestKind::default() };
-            let start = self.attempt(client, range, limit, kind, &mut bytes).await?;
+            let start = self.attempt(client, range, limit, (kind, None), &mut bytes).await?;
             let first_byte_s = (send_time + start.first_byte).as_secs_f64();
             Ok(MultiplexTiming {
                 bytes: bytes.len() as u64,

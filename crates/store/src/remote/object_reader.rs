@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Try};
 use super::flights::RangeFlights;
+use super::line_turns::LineTurn;
 use super::link_meter::RequestKind;
 use super::range_request::{ByteTarget, Conditions, ReaderBuffer, Validators};
 use super::request_events::record_refusal;
@@ -152,7 +153,8 @@ impl ObjectReader {
             return Ok((self.first.slice(range.start as usize..range.end as usize), false));
         }
         let bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
-        let attempt = RangeAttempt { object: self, client, range, bytes };
+        let turn = self.turn(&range).await;
+        let attempt = RangeAttempt { object: self, client, range, bytes, turn };
         let (result, attempt) = target.read(scope, attempt).await;
         result.map(|()| (attempt.bytes.into(), self.is_dated))
     }
@@ -172,7 +174,8 @@ impl ObjectReader {
             return Ok(false);
         }
         let bytes = ReaderBuffer { buffer, count: 0 };
-        let attempt = RangeAttempt { object: self, client, range: range.clone(), bytes };
+        let turn = self.turn(range).await;
+        let attempt = RangeAttempt { object: self, client, range: range.clone(), bytes, turn };
         self.target.read(scope, attempt).await.0?;
         if self.is_dated {
             let is_same = |date: &str| self.target.add_mark(date) == self.version.tag;
@@ -181,21 +184,33 @@ impl ObjectReader {
         Ok(true)
     }
 
+    /// Wait until a range may be requested, if it is long and the line was measured.
+    async fn turn(&self, range: &Range<u64>) -> Option<LineTurn<'_>> {
+        let target = &self.target;
+        if !target.store.is_measured {
+            return None;
+        }
+        let (costs, bytes) = (self.costs(), range.end - range.start);
+        // Those who wait to be sent need the line, too.
+        let _entry = target.limiter.ledger.enter(target.group, InFlight::request(1, bytes));
+        target.limiter.line.wait(costs, target.limiter.link.factors(costs), bytes).await
+    }
+
     /// One request for the missing part of a range; returns how the answer began. `kind`: but for
-    /// its ranges and bytes.
+    /// its ranges and bytes; `turn`: that of a long one.
     pub(super) async fn attempt(
         &self,
         client: &Client,
         range: &Range<u64>,
         stall: Duration,
-        kind: RequestKind,
+        (kind, turn): (RequestKind, Option<&LineTurn<'_>>),
         bytes: &mut impl ByteTarget,
     ) -> Result<AnswerStart, Failure> {
         let target = &self.target;
         let rest = range.start + bytes.count() as u64..range.end;
         let began = Instant::now();
         let kind = RequestKind { ranges: 1, bytes: rest.end - rest.start, ..kind };
-        let mut clock = target.clock(kind);
+        let mut clock = target.clock(kind).in_turn(turn);
         let response =
             target.send(client, std::slice::from_ref(&rest), self.conditions(), stall).await?;
         let first_byte = began.elapsed();
@@ -254,18 +269,19 @@ struct RangeAttempt<'a, B> {
     client: &'a Client,
     range: Range<u64>,
     bytes: B,
+    turn: Option<LineTurn<'a>>,
 }
 
 impl<B: ByteTarget> Attempt for RangeAttempt<'_, B> {
     type Answer = ();
 
     async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
-        let RangeAttempt { object, client, range, bytes } = self;
+        let RangeAttempt { object, client, range, bytes, turn } = self;
         let (began, had) = (Instant::now(), bytes.count());
         let stall = object.target.stall_limit(numbers.failures);
         let kind = RequestKind { connects: numbers.connects, ..RequestKind::default() };
         let AnswerStart { first_byte, .. } =
-            object.attempt(client, range, stall, kind, bytes).await?;
+            object.attempt(client, range, stall, (kind, turn.as_ref()), bytes).await?;
         record(Timing {
             root: object.target.store_key.clone(),
             bytes: (bytes.count() - had) as u64,

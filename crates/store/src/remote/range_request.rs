@@ -12,14 +12,15 @@ use reqwest::header::{
     IF_MATCH, LAST_MODIFIED, RANGE,
 };
 use reqwest::{Client, Response, StatusCode, Url};
+use std::fmt::Write;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
 use swathe_plan::InFlight;
 use swathe_store_api::{
-    CONTENT_DIGEST, ContentDigest, Failure, StoreError, VERIFICATION_HEADER, WANT_CONTENT_DIGEST,
-    parse_content_range,
+    CONTENT_DIGEST, ContentDigest, Failure, JOINED_HEADER, StoreError, VERIFICATION_HEADER,
+    WANT_CONTENT_DIGEST, parse_content_range,
 };
 use swathe_trace::Scope;
 use tokio::time::timeout;
@@ -202,13 +203,13 @@ impl RequestTarget {
     ) -> Result<Response, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let numbers: Vec<String> =
-            ranges.iter().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
-        let bytes = format!("bytes={}", numbers.join(","));
+        let bytes = range_header(ranges);
         let Conditions { etag, wants_digest } = conditions;
         let question = wants_digest.then_some(ContentDigest::QUESTION);
+        let joins = (ranges.len() > 1).then_some("yes");
         let fields = [
             (RANGE, Some(bytes.as_str())),
+            (HeaderName::from_static(JOINED_HEADER), joins),
             (IF_MATCH, etag),
             (HeaderName::from_static(WANT_CONTENT_DIGEST), question),
         ];
@@ -353,6 +354,16 @@ impl RequestTarget {
     pub(super) fn no_ranges(&self) -> StoreError {
         self.unsupported_error("the server does not serve ranges")
     }
+}
+
+/// The header for ranges, which are not empty.
+fn range_header(ranges: &[Range<u64>]) -> String {
+    let mut text = String::from("bytes=");
+    for (number, Range { start, end }) in ranges.iter().enumerate() {
+        let comma = if number > 0 { "," } else { "" };
+        write!(text, "{comma}{start}-{}", end - 1).expect("a string takes all");
+    }
+    text
 }
 
 /// A request for the first bytes.

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use swathe_net::{Net, net};
 use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
-    Checksum, Interrupt, MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic,
-    VectorTiming, Version,
+    Checksum, Failure, Interrupt, MultiplexTiming, Pieces, RequestTiming, Retry, Source,
+    StoreError, Traffic, VectorTiming, Version,
 };
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
@@ -249,11 +249,18 @@ impl Source for RemoteObject {
                 } else {
                     (client.clone(), Some(inner.target.limiter.permit(false).await))
                 };
-                let start_s = began.elapsed().as_secs_f64();
-                let mut bytes = Vec::new();
+                let (mut bytes, mut start_s) = (Vec::new(), began.elapsed().as_secs_f64());
                 let stall = inner.target.stall.most;
                 let kind = RequestKind { connects: true, ..RequestKind::default() };
-                let result = inner.attempt(&client, range, stall, kind, &mut bytes).await;
+                let mut result =
+                    inner.attempt(&client, range, stall, (kind, None), &mut bytes).await;
+                // A server may close an idle connection at the moment at which it is used again.
+                if let Err(Failure { retry: Retry::Passing, .. }) = &result
+                    && bytes.is_empty()
+                {
+                    start_s = began.elapsed().as_secs_f64();
+                    result = inner.attempt(&client, range, stall, (kind, None), &mut bytes).await;
+                }
                 let first_byte = result.map_err(|failure| failure.error)?.first_byte;
                 Ok(RequestTiming {
                     bytes: bytes.len() as u64,

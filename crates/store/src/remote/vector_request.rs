@@ -2,21 +2,23 @@
 
 use super::attempt::{Attempt, Try};
 use super::link_meter::{RequestClock, RequestKind};
-use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
+use super::object_reader::{ObjectReader, Piece};
 use super::range_request::{AnswerCheck, Validators};
 use super::request_events::record_refusal;
 use super::response::header;
 use super::stall_timeout::Trickle;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderName};
 use reqwest::{Client, Response, StatusCode};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
 use swathe_plan::{Break, Caps, InFlight, plan};
-use swathe_store_api::{Failure, Multipart, PROVEN_BYTES, Retry, StoreError, VectorTiming};
+use swathe_store_api::{
+    Failure, JOINED_HEADER, Multipart, PROVEN_BYTES, Retry, StoreError, VectorTiming,
+};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -31,7 +33,7 @@ pub(super) fn vector_requests(
     ranges_per_request: u32,
 ) -> Vec<Vec<Range<u64>>> {
     let most = ranges_per_request.min(object.most_ranges()) as usize;
-    let most_bytes = if object.needs_proof { PROVEN_BYTES } else { u64::MAX };
+    let most_bytes = if object.needs_proof { PROVEN_BYTES } else { CAPS.in_flight_bytes };
     let mut requests: Vec<Vec<Range<u64>>> = Vec::new();
     let mut byte_count = 0;
     for range in ranges {
@@ -82,16 +84,16 @@ impl ObjectReader {
         let missing: Vec<Range<u64>> = attempt
             .ranges
             .iter()
-            .zip(&attempt.bytes)
-            .filter(|(range, bytes)| (bytes.len() as u64) < range.end - range.start)
+            .zip(&attempt.bytes.counts)
+            .filter(|&(range, &count)| (count as u64) < range.end - range.start)
             .map(|(range, _)| range.clone())
             .collect();
         let mut rests = self.fetch_each(client, &missing, scope).await.into_iter();
         let mut pieces = Vec::with_capacity(attempt.ranges.len());
-        for (range, bytes) in attempt.ranges.iter().zip(attempt.bytes) {
+        for (range, bytes) in attempt.ranges.iter().zip(attempt.bytes.into_pieces()) {
             let is_complete = bytes.len() as u64 == range.end - range.start;
             match if is_complete { None } else { rests.next() } {
-                None => pieces.push(Ok((bytes.into(), self.is_dated))),
+                None => pieces.push(Ok((bytes, self.is_dated))),
                 Some(piece) => {
                     let is_last = piece.is_err();
                     pieces.push(piece);
@@ -196,9 +198,43 @@ struct VectorAttempt<'a> {
     client: &'a Client,
     /// Ascending, disjoint, not empty, inside the object.
     ranges: Vec<Range<u64>>,
-    /// The first bytes of each.
-    bytes: Vec<Vec<u8>>,
+    bytes: RangeBytes,
     shape: AnswerShape,
+}
+
+/// The first bytes of each of some ranges, in one buffer: hundreds of rows need no memory each.
+struct RangeBytes {
+    buffer: Vec<u8>,
+    /// Where each range begins in it.
+    starts: Vec<usize>,
+    /// Bytes of each range that have come.
+    counts: Vec<usize>,
+}
+
+impl RangeBytes {
+    fn new(ranges: &[Range<u64>]) -> RangeBytes {
+        let mut end = 0;
+        let starts = ranges.iter().map(|range| {
+            let start = end;
+            end += (range.end - range.start) as usize;
+            start
+        });
+        let starts = starts.collect();
+        RangeBytes { buffer: vec![0; end], starts, counts: vec![0; ranges.len()] }
+    }
+
+    fn append(&mut self, number: usize, bytes: &[u8]) {
+        let start = self.starts[number] + self.counts[number];
+        self.buffer[start..start + bytes.len()].copy_from_slice(bytes);
+        self.counts[number] += bytes.len();
+    }
+
+    /// The bytes of each range that have come.
+    fn into_pieces(self) -> impl Iterator<Item = Bytes> {
+        let buffer = Bytes::from(self.buffer);
+        let pieces = self.starts.into_iter().zip(self.counts);
+        pieces.map(move |(start, count)| buffer.slice(start..start + count))
+    }
 }
 
 impl<'a> VectorAttempt<'a> {
@@ -207,19 +243,17 @@ impl<'a> VectorAttempt<'a> {
         client: &'a Client,
         ranges: Vec<Range<u64>>,
     ) -> VectorAttempt<'a> {
-        let bytes = vec![Vec::new(); ranges.len()];
+        let bytes = RangeBytes::new(&ranges);
         VectorAttempt { object, client, ranges, bytes, shape: AnswerShape::default() }
     }
 
     /// The numbers and the rests of ranges that are not complete.
-    fn missing(&self) -> (Vec<usize>, Vec<Range<u64>>) {
-        let rests = self.ranges.iter().zip(&self.bytes).enumerate().filter_map(
-            |(number, (range, bytes))| {
-                let rest = range.start + bytes.len() as u64..range.end;
-                (!rest.is_empty()).then_some((number, rest))
-            },
-        );
-        rests.unzip()
+    fn missing(&self) -> impl Iterator<Item = (usize, Range<u64>)> {
+        let ranges = self.ranges.iter().zip(&self.bytes.counts).enumerate();
+        ranges.filter_map(|(number, (range, &count))| {
+            let rest = range.start + count as u64..range.end;
+            (!rest.is_empty()).then_some((number, rest))
+        })
     }
 
     /// Send one request; `Some` is why it is of no use to request many ranges.
@@ -229,7 +263,7 @@ impl<'a> VectorAttempt<'a> {
         stall: Duration,
         connects: bool,
     ) -> Result<Option<String>, Failure> {
-        let (numbers, rests) = self.missing();
+        let (numbers, rests): (Vec<usize>, Vec<Range<u64>>) = self.missing().unzip();
         if rests.is_empty() {
             return Ok(None);
         }
@@ -264,8 +298,12 @@ impl<'a> VectorAttempt<'a> {
             _ => return Err(target.status_error(response, stall).await),
         }
         let kind = header(&response, CONTENT_TYPE).unwrap_or_default();
-        let parts = match header(&response, CONTENT_RANGE) {
-            Some(range) if !kind.trim_start().to_ascii_lowercase().starts_with("multipart/") => {
+        let object_size = header(&response, HeaderName::from_static(JOINED_HEADER));
+        let parts = match (object_size, header(&response, CONTENT_RANGE)) {
+            (Some(size), _) => Multipart::sequence(size, rests, object.len()),
+            (None, Some(range))
+                if !kind.trim_start().to_ascii_lowercase().starts_with("multipart/") =>
+            {
                 Multipart::single(range, rests, object.len())
             }
             _ => Multipart::new(kind, rests, object.len()),
@@ -275,7 +313,7 @@ impl<'a> VectorAttempt<'a> {
             Ok(parts) => {
                 let mut check = target.check_of(&response, object.needs_proof)?;
                 clock.start_answer();
-                let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
+                let lengths = self.bytes.counts.clone();
                 let all = (&numbers[..], &lengths[..]);
                 let answer = self.receive(response, parts, all, stall, &mut check, clock).await;
                 // Part of an answer proves nothing.
@@ -289,7 +327,7 @@ impl<'a> VectorAttempt<'a> {
 
     /// Shorten the bytes of each range to a length.
     fn keep_first(&mut self, lengths: &[usize]) {
-        self.bytes.iter_mut().zip(lengths).for_each(|(bytes, &length)| bytes.truncate(length));
+        self.bytes.counts.copy_from_slice(lengths);
     }
 
     /// Take the parts of an answer. If it is not right, nothing of it is used. `numbers`: the ranges
@@ -340,14 +378,8 @@ impl<'a> VectorAttempt<'a> {
             if let Some((_, found)) = check {
                 found.add(&chunk);
             }
-            let (ranges, bytes) = (&self.ranges, &mut self.bytes);
-            let result = parts.feed(&chunk, &mut |at, data| {
-                let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);
-                if piece.is_empty() {
-                    piece.reserve((range.end - range.start).min(RESERVE_BYTES) as usize);
-                }
-                piece.extend_from_slice(data);
-            });
+            let bytes = &mut self.bytes;
+            let result = parts.feed(&chunk, &mut |at, data| bytes.append(numbers[at], data));
             self.shape.bytes += chunk.len() as u64;
             (self.shape.parts, self.shape.is_ordered) = (parts.parts(), parts.is_ordered());
             if let Err(error) = result {
@@ -383,11 +415,12 @@ impl Attempt for VectorAttempt<'_> {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes.iter().map(Vec::len).sum()
+        self.bytes.counts.iter().sum()
     }
 
     fn next_request(&self) -> InFlight {
-        let (_, rests) = self.missing();
-        InFlight::request(rests.len() as u64, rests.iter().map(|rest| rest.end - rest.start).sum())
+        let lengths = self.missing().map(|(_, rest)| rest.end - rest.start);
+        let (count, bytes) = lengths.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes));
+        InFlight::request(count, bytes)
     }
 }

@@ -94,6 +94,23 @@ fn ranges_come_in_order_over_few_connections() {
     assert!(server.connections() <= 5, "{} connections", server.connections());
 }
 
+/// A server that closes the connection instead of an answer to some requests, by their numbers.
+fn server_that_closes(closes: fn(usize) -> bool) -> Server {
+    let nothing = Reply { bytes: Vec::new(), then: ConnectionEnd::Close };
+    server(move |_, number| closes(number).then(|| nothing.clone()))
+}
+
+#[test]
+fn a_measurement_goes_on_when_an_idle_connection_is_closed_as_it_is_used() {
+    let server = server_that_closes(|number| number == 1);
+    let timings = open(&server.url("a")).unwrap().measure(&[0..1000], 1, false).unwrap();
+    assert_eq!(timings.iter().map(|timing| timing.bytes).collect::<Vec<_>>(), [1000]);
+    assert_eq!(server.requests().len(), 3);
+    let server = server_that_closes(|number| number > 0);
+    let error = open(&server.url("a")).unwrap().measure(&[0..1000], 1, false).unwrap_err();
+    assert_error!(error, Network, "closed");
+}
+
 #[test]
 fn as_many_ranges_are_in_flight_as_asked_for() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

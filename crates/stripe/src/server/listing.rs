@@ -49,6 +49,27 @@ impl Server {
         self.at(path, |name| self.store.list(name, options))
     }
 
+    /// The bytes of a file as a listing says them, also of one that cannot be opened; `None` if it is
+    /// not listed.
+    pub(crate) fn listed_size(&self, path: &str) -> Result<Option<u64>, StoreError> {
+        let full_path = format!("{}{path}", self.prefix);
+        self.within(ANSWER_LIMIT, |tell_page| {
+            // To list a file alone some servers open it.
+            let folder = path.rfind('/').map_or("", |at| &path[..=at]);
+            let mut listing = self.listing(folder)?;
+            while let Some(page) = listing.next_page()? {
+                tell_page();
+                for item in page {
+                    match item {
+                        ListItem::Object(entry) if entry.path == full_path => return Ok(entry.size),
+                        _ => {}
+                    }
+                }
+            }
+            Ok(None)
+        })
+    }
+
     /// The files at or below a path, in pages; paths as of this folder. It is an error if no page
     /// comes for a while.
     pub(crate) fn list(
@@ -78,6 +99,7 @@ impl Server {
         tell_page: &dyn Fn(),
         take: &mut dyn FnMut(ServerItem) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        self.check_stripe()?;
         let mut listing = self.listing(path)?;
         while let Some(page) = listing.next_page()? {
             tell_page();

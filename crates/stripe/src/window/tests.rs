@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{TestStripe, bytes_of};
+use crate::testing::{BLOCK, TestStripe, bytes_of};
 use std::sync::atomic::Ordering;
 
 fn proving_object(parity: u32, bytes: &[u8]) -> (TestStripe, Arc<Object>) {
@@ -38,4 +38,42 @@ fn long_reads_make_no_sources_that_prove() {
     let each = stripe.behaviours.iter();
     let count: u64 = each.map(|server| server.proof_sources.load(Ordering::Relaxed)).sum();
     assert_eq!(count, 0);
+}
+
+#[test]
+fn damage_between_what_is_read_costs_no_part() {
+    let bytes = bytes_of(200_000, 7);
+    let (stripe, object) = proving_object(1, &bytes);
+    let request = 0..bytes.len() as u64;
+    // Two parts, each damaged in a row of its own: each is needed for the row of the other.
+    *stripe.behaviours[0].damaged_byte.lock().expect("no panic") = Some(5 * BLOCK + 7);
+    *stripe.behaviours[1].damaged_byte.lock().expect("no panic") = Some(9 * BLOCK + 7);
+    let answers = Window::start(object.clone(), vec![request], 8).answers().expect("read");
+    assert!(answers == [&bytes[..]]);
+    // Rows around one that is damaged, as those of a cut.
+    let rows: Vec<Range<u64>> = (0..24).map(|row| row * BLOCK..row * BLOCK + 200).collect();
+    let answers = Window::start(object.clone(), rows.clone(), 8).answers().expect("read");
+    assert!(
+        rows.iter()
+            .zip(&answers)
+            .all(|(row, answer)| { answer == &bytes[row.start as usize..row.end as usize] })
+    );
+    assert!(object.parts.iter().all(|part| part.loss().is_none()));
+}
+
+#[test]
+fn a_server_that_always_tells_of_other_damage_is_done_without() {
+    let bytes = bytes_of(3_000_000, 7);
+    let rows: Vec<Range<u64>> = (0..90).map(|row| row * 4 * BLOCK..row * 4 * BLOCK + 200).collect();
+    for parity in [0, 1] {
+        let (stripe, object) = proving_object(parity, &bytes);
+        let liar = &stripe.behaviours[1];
+        liar.is_lying.store(true, Ordering::Relaxed);
+        let answers = Window::start(object.clone(), rows.clone(), 8).answers();
+        assert!(liar.lies.load(Ordering::Relaxed) <= 1 + MOST_DAMAGES as u64 + rows.len() as u64);
+        match answers {
+            Ok(answers) => assert!(parity == 1 && answers.len() == rows.len()),
+            Err(error) => assert!(parity == 0, "{error}"),
+        }
+    }
 }

@@ -10,6 +10,7 @@ import numpy as np
 from swathe.arrays.index_writer import encode_attribute
 from swathe.arrays.readers.asdf_tree import children, is_quantity, member, plain
 from swathe.arrays.readers.limits import check_shape
+from swathe.arrays.readers.other_files import HOW_TO_READ
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -45,7 +46,20 @@ class View:
         refusal: why it is not read, or an empty text.
     """
 
-    def __init__(self, path: str, node: Any, blocks: Sequence[Block]) -> None:
+    def __init__(
+        self, path: str, node: Any, blocks: Sequence[Block], is_external: bool = False
+    ) -> None:
+        """Read a node of the tree.
+
+        Args:
+            path: path of the array.
+            node: the node.
+            blocks: blocks of the file.
+            is_external: whether the block is the only one of another file, which it names.
+
+        Raises:
+            FormatError: If the node is damaged, or its block too small.
+        """
         self.attributes: dict[str, Any] = {}
         if is_quantity(node):
             unit = member(node, "unit")
@@ -66,6 +80,8 @@ class View:
                 str(mask.value) if mask.id == "scalar" else "array"
             )
         self._members = {key: plain(child) for key, child in members.items()}
+        if is_external and isinstance(self._members.get("source"), str):
+            self._members["source"] = 0
         self.dtype = self._dtype()
         if "data" in self._members:
             self._set_inline()
@@ -113,7 +129,7 @@ class View:
         source = members.get("source")
         if isinstance(source, str):
             self.shape = tuple(length if type(length) is int else 0 for length in shape)
-            self.refusal = f"data in another file ({source[:200]})"
+            self.refusal = f"data in another file, {source!r:.200}{HOW_TO_READ}"
             return
         if type(source) is not int or not -len(blocks) <= source < len(blocks):
             raise self._fault(f"a block of {len(blocks)}", source)

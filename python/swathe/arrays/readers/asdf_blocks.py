@@ -25,6 +25,8 @@ IS_STREAM = 1
 MOST_BLOCKS = 100_000
 MOST_PADDING = 16 << 20
 MOST_PIECES = 100_000
+FIRST_READ = 4 << 10
+"""Bytes in which the first block is sought first: they are among the first that a server sends."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,9 @@ def _block(what: str, head: bytes, offset: int, file: BoundedFile) -> tuple[Bloc
 def _first_block(file: BoundedFile, start: int) -> int | None:
     """Return the first byte of the first block, behind padding; None if there is none."""
     file.seek(start)
-    data, at = b"", start
+    data, at, size = b"", start, FIRST_READ
     while at - start <= MOST_PADDING:
-        part = file.read(1 << 16)
+        part = file.read(size)
         if not part:
             return None
         data = data[-3:] + part
@@ -148,4 +150,5 @@ def _first_block(file: BoundedFile, start: int) -> int | None:
         if place != -1:
             return at + len(part) - len(data) + place
         at += len(part)
+        size = 64 << 10
     return None

@@ -44,8 +44,6 @@ def yaml_package() -> Any:
 
 def open_tree(file: BoundedFile) -> tuple[Any, list[Block]]:
     """Return the root node of the tree, and the blocks."""
-    if file.part("ASDF", 0, min(6, file.size)) != b"#ASDF ":
-        raise FormatError("expected #ASDF at the start of the file")
     yaml = yaml_package()
     text, end = _tree_text(file)
     blocks = read_blocks(file, end)
@@ -55,10 +53,21 @@ def open_tree(file: BoundedFile) -> tuple[Any, list[Block]]:
     return yaml.compose(text, Loader=loader), blocks
 
 
+def blocks_of(file: BoundedFile) -> list[Block]:
+    """Return the blocks of a file, with or without a tree.
+
+    Raises:
+        FormatError: If the file is damaged or not ASDF.
+    """
+    return read_blocks(file, _tree_text(file)[1])
+
+
 def _tree_text(file: BoundedFile) -> tuple[bytes, int]:
     """Return the YAML of the tree, and the byte after it."""
+    if file.part("ASDF", 0, min(6, file.size)) != b"#ASDF ":
+        raise FormatError("expected #ASDF at the start of the file")
     file.seek(0)
-    data, size = b"", 64 << 10
+    data, size = b"", 8 << 10  # less than a server sends first
     while True:
         data += file.read(size)
         if data.find(b"\xd3BLK") != -1 and not TREE_START.search(data[: data.find(b"\xd3BLK")]):
@@ -201,13 +210,14 @@ def node_of_rest(node: Any, level: int = 0) -> Any:
     """Return a tree without arrays and GWCS as JSON: scalars, lists, `{"pairs": ...}` of mappings.
 
     In a list null stands for what is left out. A key is a text, or a whole number. Infinite
-    numbers and NaN are as Python's JSON writes them.
+    numbers and NaN are as Python's JSON writes them. A date is `{"timestamp": ...}` with its text.
 
     Raises:
         FormatError: If there are more than `MOST_WRITTEN_LEVELS`.
     """
     if node.id == "scalar":
-        return _scalar(node)
+        is_date = node.tag == f"{PLAIN}timestamp" and _is_timestamp(node.value)
+        return {"timestamp": node.value} if is_date else _scalar(node)
     if level > MOST_WRITTEN_LEVELS:
         raise FormatError(f"tree: expected at most {MOST_WRITTEN_LEVELS} levels in a cut as ASDF")
     if node.id == "sequence":
@@ -222,6 +232,12 @@ def node_of_rest(node: Any, level: int = 0) -> Any:
             is_whole = isinstance(name, int) and not isinstance(name, bool)
             pairs.append((name if is_whole else key.value, node_of_rest(child, level + 1)))
     return {"pairs": pairs}
+
+
+def _is_timestamp(text: str) -> bool:
+    """Check whether a text is a date or a time of YAML."""
+    is_short = len(text) <= LONGEST_NUMBER and "\n" not in text
+    return is_short and _constructor().timestamp_regexp.match(text) is not None
 
 
 def _is_apart(node: Any) -> bool:

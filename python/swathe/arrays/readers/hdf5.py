@@ -8,12 +8,13 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import h5py
 import numpy as np
 import numpy.ma
-from h5py import h5d, h5o
+from h5py import h5d
 
 from swathe.arrays.index_writer import (
     IndexWriter,
@@ -24,6 +25,15 @@ from swathe.arrays.index_writer import (
     refusal,
 )
 from swathe.arrays.readers.hdf5_dims import Dimensions
+from swathe.arrays.readers.hdf5_links import (
+    OtherFiles,
+    address_of,
+    find_external,
+    other_file_of,
+    target_of,
+    virtual_fault,
+)
+from swathe.arrays.readers.hdf5_tree import children_of
 from swathe.arrays.readers.hdf5_types import (
     attributes_of,
     filters_of,
@@ -31,8 +41,10 @@ from swathe.arrays.readers.hdf5_types import (
     is_plain,
     plain_dtype,
 )
+from swathe.arrays.readers.other_files import HOW_TO_READ
 from swathe.arrays.struct_metadata import LARGEST, STRUCTURE, field_axes
 from swathe.core.errors import FormatError, LimitError, RegionError
+from swathe.core.served_file import ServedFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,8 +53,6 @@ MOST_OBJECTS = 100_000
 """Limit of the links of a file."""
 DEEPEST = 100
 """Limit of groups in groups."""
-MOST_HOPS = 16
-"""Limit of soft links that lead to soft links."""
 MOST_INLINE = 64 << 10
 """Limit of texts that the index itself has, in bytes."""
 MOST_TEXTS = 100_000
@@ -61,6 +71,9 @@ INFORMATION = "/HDFEOS INFORMATION"
 UNKNOWN = np.dtype("V0")
 """Type of what is not opened."""
 
+Storage: TypeAlias = tuple[dict[str, Any], np.dtype[Any], tuple[int, ...]]
+"""Storage of an array in the index, its type and shape."""
+
 
 def describe(file: BinaryIO) -> bytes:
     """Return the chunk index of an HDF5 file.
@@ -70,7 +83,7 @@ def describe(file: BinaryIO) -> bytes:
     """
     with _library_file(file) as root:
         writer = IndexWriter("hdf5", f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}")
-        tree = _tree_of(root)
+        tree = tree_of(root)
         writer.groups = {path: attributes_of(root[path]) for path in tree.groups}
         if structure := _structure_of(file, tree.datasets):
             writer.groups["/"] = {**writer.groups["/"], STRUCTURE: encode_attribute(structure)}
@@ -92,32 +105,63 @@ def read(file: BinaryIO, name: str, start: Sequence[int], stop: Sequence[int]) -
         RegionError: If the region is not within the array.
     """
     with _library_file(file) as root:
-        why, dataset = _target_of(root, name)
+        why, dataset = target_of(root, name)
         if dataset is None or not isinstance(dataset, h5py.Dataset):
             raise FormatError(f"{name}: expected an array, found {why or 'a group'}")
-        storage, dtype, shape = _storage_of(None, file, dataset)
-        if storage["kind"] == "refused":
-            raise FormatError(f"{name}: expected an array that is read, found {storage['why']}")
-        sides = list(zip(start, stop, strict=True))
-        if len(sides) != len(shape) or not all(
-            0 <= low <= high <= side for (low, high), side in zip(sides, shape, strict=True)
-        ):
-            raise RegionError(f"{name}: expected a region within {shape}, found {sides}")
-        outer = sides[: dataset.ndim]
-        values = dataset[tuple(slice(*each) for each in outer)]
-        if dataset.dtype.hasobject:
-            return _texts(values, dtype).tobytes()
-        values = np.asarray(values).astype(dtype, copy=False)
-        inner: Any = tuple(slice(*each) for each in sides[dataset.ndim :])
-        return values[(..., *inner)].tobytes() if inner else values.tobytes()
+        return part_of(name, dataset, storage_of(None, file, dataset), start, stop)
+
+
+def part_of(
+    name: str,
+    dataset: h5py.Dataset,
+    storage: Storage,
+    start: Sequence[int],
+    stop: Sequence[int],
+) -> bytes:
+    """Return the elements `[start, stop)` of a dataset, in C order.
+
+    Args:
+        name: path of the array in errors.
+        dataset: the dataset.
+        storage: what `storage_of` says of it.
+        start: first element along each axis.
+        stop: element after the last along each axis.
+
+    Raises:
+        FormatError: If it is refused.
+        RegionError: If the region is not within the array.
+    """
+    how, dtype, shape = storage
+    if how["kind"] == "refused":
+        raise FormatError(f"{name}: expected an array that is read, found {how['why']}")
+    sides = list(zip(start, stop, strict=True))
+    if len(sides) != len(shape) or not all(
+        0 <= low <= high <= side for (low, high), side in zip(sides, shape, strict=True)
+    ):
+        raise RegionError(f"{name}: expected a region within {shape}, found {sides}")
+    outer = sides[: dataset.ndim]
+    values = dataset[tuple(slice(*each) for each in outer)]
+    if dataset.dtype.hasobject:
+        return _texts(values, dtype).tobytes()
+    values = np.asarray(values).astype(dtype, copy=False)
+    inner: Any = tuple(slice(*each) for each in sides[dataset.ndim :])
+    return values[(..., *inner)].tobytes() if inner else values.tobytes()
 
 
 @contextmanager
 def _library_file(file: BinaryIO) -> Iterator[h5py.File]:
     """Open a file with h5py; its errors are those of a damaged file."""
+    with library_errors(), h5py.File(file, "r") as root:
+        if isinstance(file, ServedFile):
+            file.look_ahead = partial(children_of, base=root.userblock_size)
+        yield root
+
+
+@contextmanager
+def library_errors() -> Iterator[None]:
+    """Raise the errors of h5py as those of a damaged file."""
     try:
-        with h5py.File(file, "r") as root:
-            yield root
+        yield
     except (FormatError, LimitError, RegionError):
         raise
     except ERRORS as error:
@@ -133,10 +177,14 @@ class _Tree:
     refusals: dict[str, str] = field(default_factory=dict)
 
 
-def _tree_of(root: h5py.File) -> _Tree:
-    """Return all groups and datasets; each group once, whatever the links to it."""
+def tree_of(root: h5py.File) -> _Tree:
+    """Return all groups and datasets; each group once, whatever the links to it.
+
+    Raises:
+        FormatError: If there are too many.
+    """
     tree = _Tree(["/"])
-    visits = {_address(root)}
+    visits = {address_of(root)}
     waiting: list[tuple[str, h5py.Group]] = [("", root["/"])]
     count = 0
     while waiting:
@@ -153,7 +201,7 @@ def _tree_of(root: h5py.File) -> _Tree:
                 if isinstance(link, h5py.HardLink):
                     target = group[name]
                 else:
-                    why, target = _target_of(root, f"{prefix}/{name}")
+                    why, target = target_of(root, f"{prefix}/{name}")
                     if target is None:
                         tree.refusals[path] = why
                     elif not isinstance(target, h5py.Dataset):
@@ -163,7 +211,7 @@ def _tree_of(root: h5py.File) -> _Tree:
                 continue
             if isinstance(target, h5py.Dataset):
                 tree.datasets[path] = target
-            elif isinstance(target, h5py.Group) and (address := _address(target)) not in visits:
+            elif isinstance(target, h5py.Group) and (address := address_of(target)) not in visits:
                 visits.add(address)
                 tree.groups.append(path)
                 waiting.append((path, target))
@@ -178,7 +226,7 @@ def _structure_of(file: BinaryIO, datasets: Mapping[str, h5py.Dataset]) -> str:
     parts: list[str] = []
     while (dataset := datasets.get(f"{INFORMATION}/StructMetadata.{len(parts)}")) is not None:
         try:
-            is_refused = _storage_of(None, file, dataset)[0]["kind"] == "refused"
+            is_refused = storage_of(None, file, dataset)[0]["kind"] == "refused"
             if is_refused or dataset.size != 1 or dataset.dtype.itemsize > LARGEST:
                 break
             value = np.ravel(dataset[()])[0]
@@ -190,43 +238,13 @@ def _structure_of(file: BinaryIO, datasets: Mapping[str, h5py.Dataset]) -> str:
     return "".join(parts)
 
 
-def _address(target: Any) -> int:
-    return int(h5o.get_info(target.id).addr)
-
-
-def _target_of(root: h5py.File, path: str) -> tuple[str, Any]:
-    """Return what a path leads to, link by link, or why it leads to nothing; opens no file."""
-    parts = [part for part in path.split("/") if part]
-    group: Any = root["/"]
-    hops = 0
-    while parts:
-        name = parts.pop(0)
-        if name == ".":
-            continue
-        link = group.get(name, getlink=True) if isinstance(group, h5py.Group) else None
-        if isinstance(link, h5py.ExternalLink):
-            return f"a link to {link.path} in another file, {link.filename}", None
-        if isinstance(link, h5py.SoftLink):
-            hops += 1
-            if hops > MOST_HOPS:
-                return f"soft links that lead to more than {MOST_HOPS} others", None
-            if link.path.startswith("/"):
-                group = root["/"]
-            parts = [part for part in link.path.split("/") if part] + parts
-        elif isinstance(link, h5py.HardLink):
-            group = group[name]
-        else:
-            return f"a link to {path}, which does not exist", None
-    return "", group
-
-
 def _add_dataset(
     writer: IndexWriter, file: BinaryIO, path: str, dataset: h5py.Dataset, dims: Sequence[str]
 ) -> None:
     """Add a dataset to the index."""
     attributes = attributes_of(dataset)
     try:
-        storage, dtype, shape = _storage_of(writer, file, dataset)
+        storage, dtype, shape = storage_of(writer, file, dataset)
     except FormatError:
         raise
     except ERRORS as error:
@@ -247,18 +265,32 @@ def _fill_of(dataset: h5py.Dataset, dtype: np.dtype[Any]) -> bytes | None:
     return fill if len(fill) == dtype.itemsize and any(fill) else None
 
 
-def _storage_of(
-    writer: IndexWriter | None, file: BinaryIO, dataset: h5py.Dataset
-) -> tuple[dict[str, Any], np.dtype[Any], tuple[int, ...]]:
-    """Return storage, type and shape of a dataset; chunks are listed if there is a writer."""
+def storage_of(
+    writer: IndexWriter | None,
+    file: BinaryIO | None,
+    dataset: h5py.Dataset,
+    others: OtherFiles | None = None,
+) -> Storage:
+    """Return storage, type and shape of a dataset; chunks are listed if there is a writer.
+
+    Args:
+        writer: index that gets the chunks.
+        file: the file, if there is a writer.
+        dataset: the dataset.
+        others: files in which elements may lie; by default it is refused then.
+
+    Raises:
+        FormatError: If it lies in a file that `others` do not have.
+    """
     of, shape = dataset.dtype, dataset.shape
     if shape is None:
         return refusal("an array without elements (null dataspace)"), plain_dtype(of.base), ()
     plist = dataset.id.get_create_plist()
-    if plist.get_external_count():
-        return refusal(f"data in another file, {plist.get_external(0)[0]!r}"), UNKNOWN, shape
+    if plist.get_external_count() and others is None:
+        return refusal(other_file_of(dataset) + HOW_TO_READ), UNKNOWN, shape
+    find_external(dataset, others)
     layout = plist.get_layout()
-    why = _virtual_fault(dataset, set()) if layout == h5d.VIRTUAL else ""
+    why = virtual_fault(dataset, set(), others) if layout == h5d.VIRTUAL else ""
     if why:
         return refusal(why), UNKNOWN, shape
     filters, missing = filters_of(plist)
@@ -282,7 +314,7 @@ def _storage_of(
 
 def _native_storage(
     writer: IndexWriter | None,
-    file: BinaryIO,
+    file: BinaryIO | None,
     dataset: h5py.Dataset,
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
@@ -295,7 +327,7 @@ def _native_storage(
         if content.size:
             dataset.id.read(h5py.h5s.ALL, h5py.h5s.ALL, content, dataset.id.get_type())
         return inline(content.tobytes())
-    if writer is None:
+    if writer is None or file is None:
         return contiguous(0)
     if layout == h5d.CHUNKED:
         chunk_shape = dataset.chunks + dataset.dtype.shape
@@ -365,30 +397,6 @@ def _chunks_of(file: BinaryIO, dataset: h5py.Dataset) -> tuple[Any, Any, Any, An
 
 def _size_of(file: BinaryIO) -> int:
     return file.seek(0, 2)
-
-
-def _virtual_fault(dataset: h5py.Dataset, visits: set[int]) -> str:
-    """Return why a virtual dataset is not read: its sources, or theirs, lie in other files."""
-    visits.add(_address(dataset))
-    for source in dataset.virtual_sources():
-        if source.file_name != ".":
-            return f"data in another file, {source.file_name!r}"
-        if "%" in source.dset_name:
-            return f"data in arrays named by a pattern, {source.dset_name!r}"
-        why, target = _target_of(dataset.file, source.dset_name)
-        if why:
-            return why
-        if not isinstance(target, h5py.Dataset):
-            return f"data in {source.dset_name}, which is no array"
-        plist = target.id.get_create_plist()
-        if plist.get_external_count():
-            return f"data in another file, {plist.get_external(0)[0]!r}"
-        if plist.get_layout() == h5d.VIRTUAL:
-            if _address(target) in visits:
-                return "virtual arrays that hold each other"
-            if fault := _virtual_fault(target, visits):
-                return fault
-    return ""
 
 
 def _text_storage(dataset: h5py.Dataset) -> tuple[dict[str, Any], np.dtype[Any]]:

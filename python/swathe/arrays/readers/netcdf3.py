@@ -24,6 +24,8 @@ WIDE_TYPES = {7: "u1", 8: ">u2", 9: ">u4", 10: ">i8", 11: ">u8"}
 DIMENSIONS, VARIABLES, ATTRIBUTES = 10, 11, 12
 MOST_HEADER = 16 << 20
 """Limit of the header, in bytes."""
+FIRST_READ = 8 << 10
+"""Bytes of a header that are read first; then as many as before, until it ends."""
 MOST_NAME, MOST_AXES = 1024, 32
 MOST_ENTRIES = 100_000
 """Limit of the dimensions, variables, or attributes of one of these."""
@@ -37,7 +39,7 @@ def describe(file: BinaryIO) -> bytes:
     """
     size = file.seek(0, 2)
     file.seek(0)
-    return _Header(file.read(min(size, MOST_HEADER)), size).index()
+    return _Header(file, size).index()
 
 
 def read(_: BinaryIO, name: str, **region: Sequence[int]) -> bytes:  # noqa: ARG001
@@ -52,9 +54,11 @@ def read(_: BinaryIO, name: str, **region: Sequence[int]) -> bytes:  # noqa: ARG
 class _Header:
     """A header while it is parsed."""
 
-    def __init__(self, content: bytes, size: int) -> None:
-        self._content = content
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
         self._size = size
+        self._limit = min(size, MOST_HEADER)
+        content = self._content = file.read(min(self._limit, FIRST_READ))
         self._at = 4
         self._version = content[3] if content[:3] == b"CDF" and len(content) > 3 else 0
         if self._version not in (1, 2, 5):
@@ -174,7 +178,7 @@ class _Header:
         """Return the number of entries of a list, each of `least_bytes` or more."""
         found_tag = self._number(struct.Struct(">I"))
         count = self._number(self._count)
-        room = (len(self._content) - self._at) // least_bytes
+        room = (self._limit - self._at) // least_bytes
         if count > min(MOST_ENTRIES, room) or found_tag != (tag if count or found_tag else 0):
             raise FormatError(
                 f"header at byte {self._at}: expected list {tag} of {min(MOST_ENTRIES, room)} "
@@ -205,12 +209,16 @@ class _Header:
         return int(of.unpack(self._take(of.size, "a number"))[0])
 
     def _take(self, length: int, what: str) -> bytes:
-        if length > len(self._content) - self._at:
+        end = self._at + length
+        if len(self._content) < end <= self._limit:
+            more = min(max(end, 2 * len(self._content)), self._limit) - len(self._content)
+            self._content += self._file.read(more)
+        if end > len(self._content):
             raise FormatError(
                 f"header: expected {what} of {length} bytes at {self._at}, "
-                f"found its end at {len(self._content)}"
+                f"found its end at {self._limit}"
             )
-        self._at += length
+        self._at = end
         return self._content[self._at - length : self._at]
 
 

@@ -245,12 +245,15 @@ def _meta_3(node: dict[str, Any], shape: tuple[int, ...]) -> ArrayMeta:
 
 
 def _chunks(members: Members, path: str, meta: ArrayMeta) -> Iterator[tuple[int, int, int]]:
-    """Iterate over number, offset and length of the chunks that are stored."""
+    """Iterate over number, offset and length of the chunks that are stored.
+
+    One without a byte is an error of the regions that touch it.
+    """
     for number, _, name in _members_of_grid(members, path, meta):
         member = members[name]
-        if member.why or not member.length:
-            raise FormatError(f"{name}: {member.why or 'expected a chunk, found no bytes'}")
-        yield number, member.offset, member.length
+        if member.why:
+            raise FormatError(f"{name}: {member.why}")
+        yield (number, member.offset, member.length) if member.length else (number, members.end, 1)
 
 
 def _members_of_grid(
@@ -279,7 +282,10 @@ def _members_of_grid(
 def _inner(
     members: Members, path: str, meta: ArrayMeta, shard: Shard
 ) -> Iterator[tuple[int, int, int]]:
-    """Iterate over number, offset and length of the chunks in all shards."""
+    """Iterate over number, offset and length of the chunks in all shards.
+
+    A shard that was cut short, or has an invalid index, is an error of the regions that touch it.
+    """
     if why := chunk_fault(shard.chunk_shape, meta.dtype.itemsize):
         raise FormatError(why)
     pairs = [*zip(meta.chunk_shape, shard.chunk_shape, strict=True)]
@@ -295,13 +301,20 @@ def _inner(
         )
     for _, place, name in _members_of_grid(members, path, meta):
         member = members[name]
-        start = 0 if shard.is_index_first else member.length - length
-        table = members.part(name, start, length)
-        rows = np.frombuffer(table, "<u8", 2 * count).reshape(-1, 2)
-        present = np.flatnonzero((rows != MISSING).any(axis=1))
-        offsets, lengths = rows[present].T
-        if ((offsets > member.length) | (lengths > member.length - offsets) | (lengths == 0)).any():
-            raise FormatError(f"{name}: expected chunks in its {member.length} bytes, found others")
+        if member.why:
+            raise FormatError(f"{name}: {member.why}")
+        # Where no byte is: reading there is an error.
+        offsets = np.full(count, members.end - member.offset, "u8")
+        lengths, present = np.ones(count, "u8"), np.arange(count)
+        if member.length >= length:
+            start = 0 if shard.is_index_first else member.length - length
+            table = members.part(name, start, length)
+            rows = np.frombuffer(table, "<u8", 2 * count).reshape(-1, 2)
+            present = np.flatnonzero((rows != MISSING).any(axis=1))
+            first, size = rows[present].T
+            is_valid = (first <= member.length) & (size <= member.length - first) & (size > 0)
+            offsets = np.where(is_valid, first, offsets[present])
+            lengths = np.where(is_valid, size, lengths[present])
         corners = np.array(place, "i8") * per_shard
         inner = np.stack(np.unravel_index(present, per_shard or (1,)), 1)[:, : len(grid)]
         numbers = np.zeros(len(present), "i8")

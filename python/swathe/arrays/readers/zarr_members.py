@@ -54,6 +54,7 @@ class Members:
 
     Attributes:
         names: names in ascending order.
+        end: first position after all bytes.
     """
 
     def __init__(self, file: BoundedFile, members: dict[str, Member]) -> None:
@@ -61,6 +62,7 @@ class Members:
         self._file = file
         self._members = members
         self.names = sorted(members)
+        self.end = file.size
 
     def __contains__(self, name: str) -> bool:
         return name in self._members

@@ -12,7 +12,16 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.records.datasets import CALIB_LEVELS, USUAL_CALIB_LEVEL, Dataset, Replica, State
+from swathe.catalog.datasets.object_changes import log_changes, log_removal
+from swathe.catalog.records.datasets import (
+    CALIB_LEVELS,
+    OUTPUT_CALIB_LEVEL,
+    USUAL_CALIB_LEVEL,
+    Dataset,
+    OutputDataset,
+    Replica,
+    State,
+)
 from swathe.catalog.store_settings import LONGEST_NAME
 from swathe.catalog.store_urls import NAME
 from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
@@ -22,6 +31,16 @@ from swathe.core.value_errors import short_text
 
 class Datasets(Database):
     """Named collections of objects, and their copies."""
+
+    def check_output_dataset(self, new: OutputDataset) -> None:
+        """Check that a dataset of a user can be added, or is that user's already.
+
+        Raises:
+            DatasetError: If the name is invalid or taken.
+            NoSuchStoreError: If there is no such store.
+        """
+        with self._reading() as session:
+            _is_claimed(session, new)
 
     def add_dataset(
         self,
@@ -37,17 +56,10 @@ class Datasets(Database):
             DatasetError: If the name is invalid or taken, or the calibration level is invalid.
             NoSuchStoreError: If there is no such store.
         """
-        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-            raise DatasetError(
-                f"a dataset's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the "
-                f"first a letter (as a store's name: one letter would be a drive of Windows in "
-                f"NAME:path); not {name[:LONGEST_NAME]!r}"
-            )
+        _check_name(name)
         _check_level(calib_level)
         with self._writing() as session:
-            place = session.scalar(select(StoreRow.id).where(StoreRow.name == store))
-            if place is None:
-                raise NoSuchStoreError(f"there is no store {store[:100]!r}; see: swathe store list")
+            place = store_number(session, store)
             row = session.scalar(select(DatasetRow).where(DatasetRow.name == name))
             if row is None:
                 row = DatasetRow(
@@ -120,6 +132,7 @@ class Datasets(Database):
         with self._writing() as session:
             number = dataset_number(session, name)
             session.execute(delete(DatasetRow).where(DatasetRow.id == number))
+            log_removal(session, name)
 
     def set_sync_time(self, name: str) -> None:
         """Note that a scan of the whole dataset has finished now."""
@@ -153,7 +166,7 @@ class Datasets(Database):
         return sorted(rows, key=lambda replica: replica.object_path)
 
     def set_states(self, dataset: str, store: str, paths: Iterable[str], state: State) -> None:
-        """Set the state of copies in a store."""
+        """Set the state of copies in a store; of those in the first store it is logged."""
         names = set(paths)
         if not names:
             return
@@ -162,18 +175,78 @@ class Datasets(Database):
             number = dataset_number(session, dataset)
             place = store_number(session, store)
             rows_by_path = session.execute(
-                select(ReplicaRow.id, ReplicaRow.object_path).where(
+                select(ReplicaRow.id, ReplicaRow.object_path, ReplicaRow.version).where(
                     ReplicaRow.dataset_id == number, ReplicaRow.store_id == place
                 )
             )
-            rows = [
-                {"id": of, "state": state, "seen_at": now}
-                for of, path in rows_by_path
-                if path in names
-            ]
+            changes = [each for each in rows_by_path if each.object_path in names]
+            rows = [{"id": each.id, "state": state, "seen_at": now} for each in changes]
             if rows:  # an empty list would change all rows
                 session.execute(update(ReplicaRow), rows)
                 note_change(session, number)
+            if place == session.scalar(select(DatasetRow.store_id).where(DatasetRow.id == number)):
+                versions = {
+                    each.object_path: each.version if state == "ok" else None for each in changes
+                }
+                log_changes(session, dataset, versions)
+
+
+def claim_dataset(session: Session, new: OutputDataset) -> None:
+    """Add a dataset of a user, unless it is that user's already and need not be new.
+
+    Raises:
+        DatasetError: If the name is invalid or taken.
+        NoSuchStoreError: If there is no such store.
+    """
+    if _is_claimed(session, new):
+        return
+    place = store_number(session, new.store)
+    now = datetime.now(UTC)
+    session.add(
+        DatasetRow(
+            name=new.name,
+            store_id=place,
+            prefix=new.prefix,
+            calib_level=OUTPUT_CALIB_LEVEL,
+            added_at=now,
+            synced_at=now,
+            owner=new.owner,
+        )
+    )
+    try:
+        session.flush()
+    except IntegrityError:
+        raise _name_taken_error(new.name) from None
+
+
+def _is_claimed(session: Session, new: OutputDataset) -> bool:
+    """Return whether a dataset of a user is there; raises as `claim_dataset`."""
+    _check_name(new.name)
+    place = store_number(session, new.store)
+    row = session.scalar(select(DatasetRow).where(DatasetRow.name == new.name))
+    if row is None:
+        return False
+    is_own = (row.owner, row.store_id, row.prefix) == (new.owner, place, new.prefix)
+    if new.is_new or not is_own:
+        raise DatasetError(
+            f"register_as: expected a name that is not taken, found {new.name!r}: there is a "
+            "dataset of this name"
+        )
+    return True
+
+
+def bytes_of_owner(session: Session, owner: str) -> int:
+    """Return the size of the objects of the datasets that jobs of a user fill."""
+    size = session.scalar(
+        select(func.coalesce(func.sum(ReplicaRow.size), 0))
+        .join(DatasetRow, DatasetRow.id == ReplicaRow.dataset_id)
+        .where(
+            DatasetRow.owner == owner,
+            ReplicaRow.store_id == DatasetRow.store_id,
+            ReplicaRow.state != "vanished",
+        )
+    )
+    return int(size or 0)
 
 
 def no_such(name: str) -> NoSuchDatasetError:
@@ -203,6 +276,15 @@ def store_number(session: Session, name: str) -> int:
     return number
 
 
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise DatasetError(
+            f"a dataset's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the "
+            f"first a letter (as a store's name: one letter would be a drive of Windows in "
+            f"NAME:path); not {name[:LONGEST_NAME]!r}"
+        )
+
+
 def _check_level(calib_level: int) -> None:
     if not isinstance(calib_level, int) or calib_level not in CALIB_LEVELS:
         raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {short_text(calib_level)}")
@@ -217,7 +299,14 @@ def _name_taken_error(name: str) -> DatasetError:
 
 def _dataset(row: DatasetRow, store: str) -> Dataset:
     return Dataset(
-        row.name, store, row.prefix, row.pattern, row.calib_level, row.added_at, row.synced_at
+        row.name,
+        store,
+        row.prefix,
+        row.pattern,
+        row.calib_level,
+        row.added_at,
+        row.synced_at,
+        owner=row.owner,
     )
 
 

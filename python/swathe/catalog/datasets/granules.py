@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import and_, case, delete, false, insert, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets.datasets import dataset_number, note_change, store_number
+from swathe.catalog.datasets.object_changes import log_changes
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.datasets import (
     ALL_CELLS,
@@ -35,6 +36,8 @@ T = TypeVar("T")
 
 LONGEST_NOTE = 1_000
 LONGEST_WORD = 100
+MOST_SPANS = 100
+"""Datasets of a statement that have a time of their own."""
 AT_ONCE = 500
 """Paths or numbers per statement: databases limit the number of parameters."""
 
@@ -71,7 +74,7 @@ class Granules(Database):
         """Store the scanned contents of a store's objects, replacing earlier records.
 
         If an object's images are `None`, its known images stay. Copies in other stores of an object
-        that has changed become stale.
+        that has changed become stale. Changes of objects in the first store are logged.
 
         Raises:
             NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
@@ -80,7 +83,11 @@ class Granules(Database):
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
-            note_change(session, number)
+            images = [granule for _, granules in objects for granule in granules or ()]
+            longest_d = max((_exposure_d(image) for image in images), default=0.0)
+            is_longer = DatasetRow.longest_d < longest_d
+            longest = case((is_longer, longest_d), else_=DatasetRow.longest_d)
+            note_change(session, number, longest_d=longest)
             read = [replica.object_path for replica, granules in objects if granules is not None]
             _forget(
                 session,
@@ -104,26 +111,15 @@ class Granules(Database):
             replicas = [_replica_values(each, number, place, now) for each, _ in objects]
             if replicas:
                 connection.execute(insert(ReplicaRow), replicas)
-            images = [granule for _, granules in objects for granule in granules or ()]
-            if not images:
-                return
-            new_ids = connection.scalars(
-                insert(GranuleRow).returning(GranuleRow.id, sort_by_parameter_order=True),
-                [_granule_values(granule, number, now) for granule in images],
-            )
-            numbers = list(new_ids)
-            for table, places in (
-                (FootprintRow, [granule.footprint for granule in images]),
-                (EarthFootprintRow, [granule.place for granule in images]),
-            ):
-                ranges = [
-                    {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
-                    for of, place in zip(numbers, places, strict=True)
-                    if place is not None
-                    for first, last in place.ranges
-                ]
-                if ranges:
-                    connection.execute(insert(table), ranges)
+            if images:
+                _insert_granules(session, number, images, now)
+            if place == session.scalar(select(DatasetRow.store_id).where(DatasetRow.id == number)):
+                versions = {
+                    each.object_path: each.version if each.state == "ok" else None
+                    for each, _ in objects
+                    if each.state != "failed"  # it may be readable the next time
+                }
+                log_changes(session, dataset, versions)
 
     def find_granules(self, granule_query: GranuleQuery) -> list[Match]:
         """Return the matching granules that have a readable copy, by file.
@@ -200,6 +196,30 @@ class Granules(Database):
         return matches, pairs
 
 
+def _insert_granules(
+    session: Session, dataset: int, images: Sequence[Granule], now: datetime
+) -> None:
+    """Insert granules and the cells of their places."""
+    connection = session.connection()
+    new_ids = connection.scalars(
+        insert(GranuleRow).returning(GranuleRow.id, sort_by_parameter_order=True),
+        [_granule_values(granule, dataset, now) for granule in images],
+    )
+    numbers = list(new_ids)
+    for table, places in (
+        (FootprintRow, [granule.footprint for granule in images]),
+        (EarthFootprintRow, [granule.place for granule in images]),
+    ):
+        ranges = [
+            {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
+            for of, place in zip(numbers, places, strict=True)
+            if place is not None
+            for first, last in place.ranges
+        ]
+        if ranges:
+            connection.execute(insert(table), ranges)
+
+
 def _query(session: Session, granule_query: GranuleQuery) -> Any:
     """Return the query for matching granules at any position, with one readable copy each."""
     query = COPIES
@@ -225,6 +245,38 @@ def _matches(
                 yield number, Match(dataset, calib_level, f"{store}:{path}", granule_of(*row))
 
 
+def _exposure_d(granule: Granule) -> float:
+    """Return how long the exposure of an image was, in days; 0 if it is not known."""
+    if granule.t_min is None or granule.t_max is None:
+        return 0.0
+    return granule.t_max - granule.t_min
+
+
+def overlapping(session: Session, datasets: Sequence[int] | None, time: tuple[float, float]) -> Any:
+    """Return the condition that an exposure of one of these datasets, or of any, overlaps a time.
+
+    An index finds them: none began earlier than the longest exposure of its dataset before.
+    """
+    start, end = time
+    query = select(DatasetRow.id, DatasetRow.longest_d)
+    longest = {of: days for of, days in session.execute(query)}  # noqa: C416 - rows are no pairs
+    numbers = longest if datasets is None else set(datasets) & set(longest)
+    spans = [(of, start - longest[of]) for of in sorted(numbers)]
+    if len(spans) > MOST_SPANS:
+        earliest = min(first for _, first in spans)
+        is_near: Any = GranuleRow.t_min.between(earliest, end)
+    else:
+        is_near = or_(
+            false(),
+            *(
+                # A sum, so that the index of times is used and not that of datasets.
+                and_(GranuleRow.dataset_id + 0 == of, GranuleRow.t_min.between(first, end))
+                for of, first in spans
+            ),
+        )
+    return and_(is_near, GranuleRow.t_max >= start)
+
+
 def level_of(first: int, last: int) -> int:
     """Return the smallest level that fits a range."""
     return next(level for level in LEVELS if last - first < 4**level)
@@ -233,7 +285,7 @@ def level_of(first: int, last: int) -> int:
 TOUCHING = """
     WITH asked (place, first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
     SELECT DISTINCT asked.place, footprints.granule_id
-    FROM asked CROSS JOIN levels JOIN {footprints} AS footprints
+    FROM asked CROSS JOIN levels JOIN footprints
     ON footprints.level = levels.level
     AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
     AND footprints.last >= asked.first
@@ -245,7 +297,7 @@ TOUCHING_IN_POSTGRESQL = """
     WITH asked (place, first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
     SELECT DISTINCT asked.place, found.granule_id
     FROM asked CROSS JOIN levels CROSS JOIN LATERAL (
-        SELECT footprints.granule_id FROM {footprints} AS footprints
+        SELECT footprints.granule_id FROM footprints
         WHERE footprints.level = levels.level
         AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
         AND footprints.last >= asked.first
@@ -255,20 +307,57 @@ TOUCHING_IN_POSTGRESQL = """
 """
 """PostgreSQL cannot know how few rows there are, and would scan the whole table: `OFFSET 0` makes
 it use the index for each."""
+TOUCHING_ONE = """
+    WITH asked (first, last) AS (VALUES {asked}), windows (level, first, last) AS (VALUES {windows})
+    SELECT DISTINCT near.granule_id
+    FROM windows CROSS JOIN {footprints}
+    WHERE EXISTS (SELECT 1 FROM asked WHERE near.last >= asked.first AND near.first <= asked.last)
+    ORDER BY 1
+"""
+NEAR = {
+    "sqlite": """{table} AS near ON near.level = windows.level
+    AND near.first BETWEEN windows.first AND windows.last""",
+    "postgresql": """LATERAL (
+        SELECT granule_id, first, last FROM {table}
+        WHERE {table}.level = windows.level
+        AND {table}.first BETWEEN windows.first AND windows.last
+        OFFSET 0
+    ) AS near""",
+}
+"""For one place. The starts of long ranges that may touch a cell are many, and much the same for
+all of its cells: each is looked at once."""
 
 
 def touching(session: Session, granule_query: GranuleQuery) -> list[int]:
     """Return the granules whose footprints touch the cells of a search."""
     table = EarthFootprintRow if granule_query.is_on_earth else FootprintRow
-    cells = [(0, first, last) for first, last in granule_query.ranges or ()]
-    pairs = _touching(session, cells, table.__tablename__)
-    return [granule for _, granule in pairs]
+    ranges = granule_query.ranges or ()
+    if not ranges:
+        return []
+    cells = ", ".join(f"({int(first)}, {int(last)})" for first, last in ranges)
+    windows = ", ".join(f"({level}, {first}, {last})" for level, first, last in _windows(ranges))
+    near = NEAR[session.get_bind().dialect.name].format(table=table.__tablename__)
+    statement = TOUCHING_ONE.format(asked=cells, windows=windows, footprints=near)
+    return list(session.scalars(text(statement)))
+
+
+def _windows(ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield level, and first and last start of the ranges of this level that may touch others."""
+    for level in LEVELS:
+        reach = min(4**level, ALL_CELLS) - 1
+        low = high = None
+        for first, last in sorted((int(first) - reach, int(last)) for first, last in ranges):
+            if high is not None and low is not None and first > high + 1:
+                yield level, low, high
+                low = high = None
+            low = first if low is None else low
+            high = last if high is None else max(high, last)
+        if low is not None and high is not None:
+            yield level, low, high
 
 
 def _touching(
-    session: Session,
-    cell_ranges: Sequence[tuple[int, int, int]],
-    table: str = FootprintRow.__tablename__,
+    session: Session, cell_ranges: Sequence[tuple[int, int, int]]
 ) -> list[tuple[int, int]]:
     """Return pairs of a position and a granule whose footprint touches the position's cells."""
     if not cell_ranges:
@@ -277,7 +366,7 @@ def _touching(
     levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = TOUCHING if on_sqlite else TOUCHING_IN_POSTGRESQL
-    rows = session.execute(text(statement.format(asked=cells, levels=levels, footprints=table)))
+    rows = session.execute(text(statement.format(asked=cells, levels=levels)))
     return [(place, granule) for place, granule in rows]
 
 
@@ -362,6 +451,7 @@ def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, 
         "lat": earth and earth.lat,
         "fov": earth and earth.fov,
         "outlines": earth and earth.outlines,
+        "orbit": granule.orbit,
         "size": granule.size,
         "version": granule.version,
         "seen_at": now,
@@ -398,6 +488,7 @@ GRANULE_COLUMNS = [
         "lat",
         "fov",
         "outlines",
+        "orbit",
         "s_ra",
         "s_dec",
         "s_fov",
@@ -448,6 +539,7 @@ def granule_of(
     lat: float | None,
     fov: float | None,
     outlines: list[list[float]] | None,
+    orbit: int | None,
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
@@ -475,4 +567,5 @@ def granule_of(
         pol=tuple(pol or ()),
         array=array,
         place=earth,
+        orbit=orbit,
     )

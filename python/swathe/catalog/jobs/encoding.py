@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe.core.row_record import RowGranule
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def pack_requests(rows: RowTable) -> bytes:
             **_boxes(rows),
             "planes": _encode_column(rows.planes, None),
             "sky": rows.sky if rows.in_sky.any() else None,
+            "granule": _encode_column(rows.granule, None),
         }
     )
 
@@ -138,6 +140,7 @@ def unpack_rows(block: int, request: bytes, became: bytes | None) -> RowTable:
     outcome = {} if became is None else unpack(became)
     boxes = outcome if "box" in outcome else columns
     planes = _decode_column(columns, "planes", None, count)
+    granule = _decode_column(columns, "granule", None, count)
     digest = outcome.get("sha256")
     size = outcome.get("bytes")
     return RowTable(
@@ -157,6 +160,7 @@ def unpack_rows(block: int, request: bytes, became: bytes | None) -> RowTable:
         bytes=np.zeros(count, np.int64) if size is None else size.astype(np.int64),
         version=_decode_column(outcome, "version", "", count),
         sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if digest is None else digest,
+        granule=DictColumn([each and RowGranule(*each) for each in granule.values], granule.codes),
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
+from swathe.catalog.datasets.datasets import claim_dataset
 from swathe.catalog.jobs.blocks import (
     LONGEST_NAME,
     insert_rows,
@@ -19,6 +20,7 @@ from swathe.catalog.jobs.blocks import (
     rows_into,
     rows_with_status,
 )
+from swathe.catalog.jobs.callbacks import add_callbacks
 from swathe.catalog.jobs.leases import end_complete_job
 from swathe.catalog.jobs.mapping import (
     add_notes,
@@ -30,9 +32,12 @@ from swathe.catalog.jobs.mapping import (
     unknown_job,
 )
 from swathe.catalog.jobs.retry import retry
+from swathe.catalog.jobs.shares import usage_of
 from swathe.catalog.records.checks import plain_text
+from swathe.catalog.records.datasets import OutputDataset
 from swathe.catalog.records.jobs import (
     ACTIVE,
+    CallbackUrls,
     DeletedJob,
     JobRecord,
     PastJob,
@@ -40,6 +45,8 @@ from swathe.catalog.records.jobs import (
     RemovalBacklog,
     UserUsage,
 )
+from swathe.catalog.records.subscriptions import Firing
+from swathe.catalog.subscriptions.firing import record_firing, reopen_runs
 from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
 from swathe.core.errors import JobError
 from swathe.core.row_record import RowRecord, RowStatus
@@ -50,17 +57,43 @@ class JobQueue(Database):
     """The jobs of all users."""
 
     def add_job(
-        self, job: JobRecord, rows: RowTable, check: Callable[[UserUsage], None]
+        self,
+        job: JobRecord,
+        rows: RowTable,
+        check: Callable[[UserUsage], None],
+        staged_rows: int = 0,
+        firing: Firing | None = None,
+        dataset: OutputDataset | None = None,
+        callbacks: CallbackUrls | None = None,
     ) -> JobRecord:
         """Store a job with its rows, by position; `check` raises if its user exceeds a limit.
 
-        The `number` of `job` is ignored.
+        The `number` of `job` is ignored. The first `staged_rows` of the waiting rows wait for
+        objects on tape. `firing` has the groups of a subscription that it runs, `dataset` is filled
+        with its outputs, `callbacks` are the URLs that hear of it.
+
+        Raises:
+            DatasetError: If the name of the dataset is taken.
+            SubscriptionError: If these groups run already, or the subscription was stopped.
         """
         values = job_values(job)
+        first = values["cursor"]
+        values["cursor"] += staged_rows
         with self._writing() as session:
-            check(_usage_of(session, job.owner))
+            check(usage_of(session, job.owner))
+            if dataset is not None:
+                claim_dataset(session, dataset)
             number = session.scalars(insert(JobTable).returning(JobTable.number), [values]).one()
             insert_rows(session, number, rows)
+            if staged_rows:
+                last = first + staged_rows - 1
+                chunk = JobChunkTable(job=number, first=first, last=last, state="staging")
+                session.add(chunk)
+                session.flush()
+            if firing is not None:
+                record_firing(session, firing, job.id)
+            if callbacks is not None:
+                add_callbacks(session, number, callbacks)
             return to_job_record(find_job(session, job.id))
 
     def job(self, job_id: str) -> JobRecord:
@@ -126,7 +159,7 @@ class JobQueue(Database):
 
         def change(session: Session, job: JobTable) -> None:
             if job.phase == "PENDING":
-                check(_usage_of(session, job.owner))
+                check(usage_of(session, job.owner))
                 job.phase = "QUEUED"
                 end_complete_job(session, job)
 
@@ -148,7 +181,7 @@ class JobQueue(Database):
         """
 
         def change(session: Session, job: JobTable) -> None:
-            if (text := reason(_usage_of(session, job.owner))) is not None:
+            if (text := reason(usage_of(session, job.owner))) is not None:
                 fail(job, text)
 
         return self._change(job_id, change)
@@ -165,8 +198,9 @@ class JobQueue(Database):
                 raise JobError(
                     f"job {job.id}: expected a job that has ended, found phase {job.phase}"
                 )
-            check(_usage_of(session, job.owner))
+            check(usage_of(session, job.owner))
             retry(session, job)
+            reopen_runs(session, job.id)
             job.phase, job.failure, job.ended_at = "QUEUED", None, None
             end_complete_job(session, job)
 
@@ -194,7 +228,7 @@ class JobQueue(Database):
         with self._writing() as session:
             job = find_job(session, job_id, lock=True)
             number = job.number
-            _record_deletion(session, job_id, job.owner, job.bytes)
+            _record_deletion(session, job_id, job.owner, job.bytes + job.scratch_bytes)
             for table in (JobBlockTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
@@ -255,15 +289,26 @@ class JobQueue(Database):
 
         self._change(job_id, change)
 
+    def note_empty_scratch(self, job_id: str) -> None:
+        """Record that no pixels of a job wait for combined results any more."""
+
+        def change(_session: Session, job: JobTable) -> None:
+            job.scratch_bytes = 0
+
+        self._change(job_id, change)
+
     def usage_of(self, owner: str) -> UserUsage:
         """Return the usage of a user."""
         with self._reading() as session:
-            return _usage_of(session, owner)
+            return usage_of(session, owner)
 
     def past_jobs(self, last: int) -> list[PastJob]:
         """Return the durations of the last finished jobs that had a prediction."""
         query = (
-            select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.work_s)
+            select(
+                *(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.work_s),
+                *(JobTable.started_at, JobTable.ended_at),
+            )
             .where(JobTable.phase == "COMPLETED", JobTable.predicted.is_not(None))
             .order_by(JobTable.number.desc())
             .limit(last)
@@ -276,8 +321,9 @@ class JobQueue(Database):
                     ok,
                     work_s,
                     prediction["median_s"] - prediction["overhead_s"],
+                    (end - start).total_seconds() if start and end else 0.0,
                 )
-                for options, prediction, ok, work_s in session.execute(query)
+                for options, prediction, ok, work_s, start, end in session.execute(query)
                 if prediction is not None
             ]
 
@@ -299,21 +345,6 @@ class JobQueue(Database):
         if row is None:
             raise unknown_job(job_id)
         return row[0], row[1]
-
-
-def _usage_of(session: Session, owner: str) -> UserUsage:
-    active = JobTable.phase.in_(ACTIVE)
-    mine = JobTable.owner == owner
-    jobs, rows = session.execute(
-        select(func.count(), func.coalesce(func.sum(JobTable.waiting), 0)).where(mine, active)
-    ).one()
-    size = session.scalar(select(func.coalesce(func.sum(JobTable.bytes), 0)).where(mine))
-    deleted_bytes = session.scalar(
-        select(func.coalesce(func.sum(DeletedJobTable.bytes), 0)).where(
-            DeletedJobTable.owner == owner, DeletedJobTable.removed.is_(False)
-        )
-    )
-    return UserUsage(int(jobs), int(rows), int(size or 0), int(deleted_bytes or 0))
 
 
 def _record_deletion(session: Session, job_id: str, owner: str, size: int) -> None:

@@ -7,7 +7,7 @@ So if a runner dies, its work is either done or still there for another runner.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.database_errors import may_pass, remedy
+from swathe.catalog.group_runs import save_group_runs
 from swathe.catalog.jobs.blocks import (
     LONGEST_REASON,
     end_of_object,
@@ -25,22 +26,28 @@ from swathe.catalog.jobs.blocks import (
     rows_with_status,
 )
 from swathe.catalog.jobs.mapping import add_notes, fail, to_job_record
+from swathe.catalog.jobs.shares import Shares, groups_with_room, in_turn
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import (
     ACTIVE,
     AT_WORK,
     TO_RETRY,
+    UNDER_WAY,
     Chunk,
     ChunkResult,
     ChunkState,
     JobRecord,
+    Share,
 )
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.errors import CatalogError
+from swathe.core.row_record import RowStatus
 from swathe.core.row_table import RowTable
 
 log = logging.getLogger(__name__)
 
+LEASE_LOCK = 0x5357415448454C
+"""Advisory lock of PostgreSQL: of all portals one leases at a time."""
 LARGEST_CHUNK = 5_000
 DEADLY = 2
 """Deaths of runners after which a chunk is divided."""
@@ -55,24 +62,36 @@ class Leases(Database):
     """Chunks leased to runners."""
 
     def take_chunk(
-        self, runner: str, lease_s: float, size: Callable[[JobRecord, bool], int]
+        self,
+        runner: str,
+        lease_s: float,
+        size: Callable[[JobRecord, bool], int],
+        accepts: Callable[[JobRecord, bool], bool] = lambda _job, _results: True,
+        shares: Shares = lambda _owner: Share(),
     ) -> Chunk | None:
         """Lease a chunk to a runner; `None` if there is no work.
 
-        The user who has waited longest comes first, with the job that has waited longest. `size`
-        returns the approximate number of rows of a job's chunk, or of a chunk of combined results.
+        `in_turn` says which job comes first. `size` returns the approximate number of rows of a
+        job's chunk, or of a chunk of combined results; `accepts` whether the runner can work on
+        such a chunk now. No user gets more programs than `shares` allows.
         An object is not divided over chunks unless it has more than LARGEST_CHUNK rows.
         """
         lease_until = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._reading() as session:
             # Usually there is no work, and others want to write.
-            if not _in_turn(session):
+            work = select(JobTable.number).where(JobTable.phase.in_(AT_WORK)).limit(1)
+            if session.scalar(work) is None:
                 return None
         with self._writing() as session:
-            for number in _in_turn(session):
+            if not self._on_sqlite:
+                # Else two portals could give a user the same slot.
+                session.execute(select(func.pg_advisory_xact_lock(LEASE_LOCK)))
+            for number in in_turn(session, shares):
                 try:
                     with session.begin_nested():
-                        chunk = _lease_chunk(session, number, runner, lease_until, size)
+                        chunk = _lease_chunk(
+                            session, number, runner, lease_until, size, accepts, shares
+                        )
                 except DBAPIError as error:
                     if may_pass(error) or remedy(error) is not None:
                         raise
@@ -99,15 +118,19 @@ class Leases(Database):
             lease = session.get(JobChunkTable, (chunk.job.number, chunk.first))
             if job is None or lease is None or lease.runner != chunk.runner:
                 return None
-            _mark(session, job, RowTable.of(result.rows))
+            mark_results(session, job, RowTable.of(result.rows))
             job.work_s += result.work_s
             job.bytes_moved += result.bytes_moved
             job.requests += result.requests
+            job.scratch_bytes += result.scratch_bytes
             add_notes(job, result.notes)
+            save_group_runs(session, job.number, result.runs)
             if result.complete:
                 session.delete(lease)
             else:
                 _release(lease)
+                if result.is_on_tape:
+                    lease.state = "staging"
             session.flush()
             if result.failure is not None:
                 fail(job, result.failure)
@@ -144,14 +167,18 @@ class Leases(Database):
                 .values(lease_until=until)
             )
 
-    def free_chunks(self, is_dead: Callable[[str], bool], *, blames: bool = False) -> int:
+    def free_chunks(
+        self,
+        is_dead: Callable[[str], bool],
+        blames: Callable[[str, int], bool] = lambda _job, _first: False,
+    ) -> int:
         """Take back the chunks of runners that are dead or whose lease has expired.
 
         Args:
             is_dead: returns whether a runner is known to be dead.
-            blames: whether the rows may have killed the runner, because it cuts them itself. Then a
-                chunk that DEADLY runners died of is divided, and a row that DEATHS died of is an
-                error.
+            blames: returns, by id of the job and first position, whether the rows may have killed
+                the runner. Then a chunk that DEADLY runners died of is divided, and a row that
+                DEATHS died of is an error.
 
         Returns:
             Number of chunks taken back.
@@ -168,7 +195,14 @@ class Leases(Database):
             ]
         return sum(self._free(*chunk, blames) for chunk in chunks)
 
-    def _free(self, number: int, first: int, runner: str | None, dead: bool, blames: bool) -> bool:
+    def _free(
+        self,
+        number: int,
+        first: int,
+        runner: str | None,
+        dead: bool,
+        blames: Callable[[str, int], bool],
+    ) -> bool:
         """Take back one chunk, if that runner still has it."""
         with self._writing() as session:
             job = session.get(JobTable, number, with_for_update=True)
@@ -176,7 +210,7 @@ class Leases(Database):
             if job is None or chunk is None or chunk.state != "taken" or chunk.runner != runner:
                 return False
             _release(chunk)
-            if dead and blames and job.phase in ACTIVE:
+            if dead and job.phase in ACTIVE and blames(job.id, first):
                 chunk.deaths += 1
                 if chunk.deaths >= DEADLY:
                     _divide(session, job, chunk)
@@ -196,13 +230,27 @@ def _lease_chunk(
     runner: str,
     lease_until: datetime,
     size: Callable[[JobRecord, bool], int],
+    accepts: Callable[[JobRecord, bool], bool],
+    shares: Shares,
 ) -> Chunk | None:
-    """Lease a chunk of a job to a runner; `None` if there is none."""
+    """Lease a chunk of a job to a runner; `None` if there is none, or none that it accepts."""
     now = datetime.now(UTC)
     job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
     if job is None or job.phase not in AT_WORK:
         return None
-    lease = _free_chunk(session, job) or _next_chunk(session, job, size)
+    lease = _free_chunk(session, job)
+    of_results = (job.cursor if lease is None else lease.first) >= job.inputs
+    if not accepts(to_job_record(job), of_results):
+        return None
+    most = LARGEST_CHUNK
+    if is_program := of_results and job.groups is not None:
+        most = min(most, groups_with_room(session, job, shares(job.owner)))
+        if most == 0:
+            return None
+    if lease is None:
+        lease = _next_chunk(session, job, lambda *of: min(most, size(*of)))
+    elif is_program:
+        lease = _first_waiting(session, job, lease, most)
     if lease is None:
         return None
     lease.state, lease.runner, lease.lease_until = "taken", runner, lease_until
@@ -210,6 +258,8 @@ def _lease_chunk(
         job.phase, job.changes = "EXECUTING", job.changes + 1
         job.started_at = job.started_at or now
     job.served_at = now
+    if is_program:
+        job.program_at = now
     session.flush()
     return Chunk(to_job_record(job), lease.first, lease.last, runner, lease.deaths)
 
@@ -229,29 +279,6 @@ def _give_up(session: Session, number: int, reason: str) -> None:
     )
 
 
-def _in_turn(session: Session) -> list[int]:
-    """Return the jobs that may have work, in the order of service."""
-    active = session.execute(
-        select(JobTable.number, JobTable.owner, JobTable.served_at).where(
-            JobTable.phase.in_(AT_WORK)
-        )
-    ).all()
-    if not active:
-        return []
-    usage = session.execute(
-        select(JobTable.owner, func.max(JobTable.served_at))
-        .where(JobTable.owner.in_({owner for _, owner, _ in active}))
-        .group_by(JobTable.owner)
-    ).all()
-    never = datetime.min.replace(tzinfo=UTC)
-    users = {owner: at or never for owner, at in usage}
-    # The owner of a job deleted meanwhile may be missing.
-    turns = [
-        (users.get(owner, never), served_at or never, number) for number, owner, served_at in active
-    ]
-    return [number for *_, number in sorted(turns)]
-
-
 def _chunks(job: JobTable, *states: ChunkState) -> Any:
     return (
         select(JobChunkTable)
@@ -266,6 +293,35 @@ def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
     if chunk is not None and chunk.first >= job.inputs and not _are_inputs_done(session, job):
         return None
     return chunk
+
+
+def _first_waiting(
+    session: Session, job: JobTable, lease: JobChunkTable, most: int
+) -> JobChunkTable | None:
+    """Return the first waiting groups of a chunk that was given back; the others are another chunk.
+
+    Disk is reserved for each group of a lease, so none of them has run.
+    """
+    waiting: list[int] = []
+    for part in parts_between(session, job.number, lease.first, lease.last):
+        waiting += part.position[part.has("waiting")].tolist()
+    if not waiting:
+        session.delete(lease)
+        return None
+    first, last, deaths = waiting[0], lease.last, lease.deaths
+    count = 1
+    while count < min(most, len(waiting)) and waiting[count] == first + count:
+        count += 1
+    if first != lease.first:
+        session.delete(lease)
+        session.flush()
+        lease = JobChunkTable(job=job.number, first=first, deaths=deaths)
+        session.add(lease)
+    lease.last = first + count - 1
+    if count < len(waiting):
+        rest = {"first": waiting[count], "last": last, "deaths": deaths}
+        session.add(JobChunkTable(job=job.number, state="free", **rest))
+    return lease
 
 
 def _next_chunk(
@@ -290,7 +346,7 @@ def _next_chunk(
 
 
 def _are_inputs_done(session: Session, job: JobTable) -> bool:
-    before = _chunks(job, "free", "taken").where(JobChunkTable.first < job.inputs)
+    before = _chunks(job, "free", "taken", "staging").where(JobChunkTable.first < job.inputs)
     return session.scalars(before.limit(1)).one_or_none() is None
 
 
@@ -319,16 +375,41 @@ def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
     waiting = [
         rows.take(rows.has("waiting")) for rows in parts_between(session, job.number, first, last)
     ]
-    _mark(session, job, RowTable.concatenate(waiting).end("error", "stopped the worker twice"))
+    mark_results(
+        session, job, RowTable.concatenate(waiting).end("error", "stopped the worker twice")
+    )
     session.delete(chunk)
     session.flush()
     end_complete_job(session, job)
     job.changes += 1
 
 
-def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
+def add_groups(
+    job: JobTable, more: Mapping[RowStatus, int], fewer: Mapping[RowStatus, int]
+) -> None:
+    """Add groups to the counts of a job of an algorithm by status, and subtract others."""
+    if job.groups is not None:
+        # A new mapping: the database does not notice changes within one.
+        job.groups = {
+            status: number + more.get(status, 0) - fewer.get(status, 0)
+            for status, number in job.groups.items()
+        }
+
+
+def _has_results(session: Session, job: JobTable) -> bool:
+    """Check whether a row, or a combined result if the job makes some, has succeeded."""
+    if job.ok == 0 or job.inputs == job.rows:
+        return job.ok > 0
+    parts = parts_between(session, job.number, job.inputs, job.rows - 1)
+    return any(part.has("ok").any() for part in parts)
+
+
+def mark_results(session: Session, job: JobTable, rows: RowTable) -> None:
+    """Store the results of rows, and count them."""
     mark_rows(session, job.number, rows)
     counts = rows.counts()
+    groups = rows.take(rows.position >= job.inputs).counts()
+    add_groups(job, groups, {"waiting": sum(groups.values())})
     job.waiting -= len(rows)
     job.ok += counts["ok"]
     job.no_overlap += counts["no-overlap"]
@@ -339,13 +420,21 @@ def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
 
 
 def end_complete_job(session: Session, job: JobTable) -> None:
-    """End a job without remaining work."""
+    """End a job without remaining work; if all that remains waits for tape, it is staging."""
     session.flush()
-    if job.phase not in AT_WORK or job.cursor < job.rows:
+    if job.phase not in UNDER_WAY or job.cursor < job.inputs:
         return
-    if session.scalars(_chunks(job, "free", "taken").limit(1)).one_or_none() is not None:
+    columns = JobChunkTable.state, JobChunkTable.first < job.inputs
+    chunks = session.execute(
+        select(*columns).where(JobChunkTable.job == job.number).distinct()
+    ).all()
+    if {state for state, is_input in chunks if is_input} == {"staging"}:
+        job.phase = "STAGING"
+        return
+    if chunks or job.cursor < job.rows:
         return
     job.phase, job.ended_at = "COMPLETED", datetime.now(UTC)
-    if job.ok == 0 and job.error + job.missing > 0:
+    if job.error + job.missing > 0 and not _has_results(session, job):
         first = rows_with_status(session, job.number, TO_RETRY)[0].reason
-        job.phase, job.failure = "ERROR", f"no row succeeded; the first error: {first}"
+        what = "row succeeded" if job.inputs == job.rows else "result was made"
+        job.phase, job.failure = "ERROR", f"no {what}; the first error: {first}"

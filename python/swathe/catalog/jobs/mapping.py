@@ -74,8 +74,10 @@ def job_values(job: JobRecord) -> dict[str, Any]:
     values["parameters"] = [
         [plain_text(part, len(part)) for part in each] for each in job.parameters
     ]
-    # Rows that need no work come first.
-    values["cursor"] = job.rows - job.counts["waiting"]
+    # Inputs that need no work come first; groups that need none are among the others.
+    results = job.rows - job.inputs if job.groups is None else job.groups["waiting"]
+    waiting = job.counts["waiting"]
+    values["cursor"] = job.inputs - (waiting - results) if waiting else job.rows
     return values
 
 

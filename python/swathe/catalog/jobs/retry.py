@@ -10,8 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import all_with_status, mark_waiting, parts_at
-from swathe.catalog.jobs.leases import LARGEST_CHUNK
-from swathe.catalog.records.jobs import TO_RETRY
+from swathe.catalog.jobs.leases import LARGEST_CHUNK, add_groups
+from swathe.catalog.records.jobs import TO_RETRY, ChunkState
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.row_table import CODES, RowTable
 
@@ -35,16 +35,25 @@ def retry(session: Session, job: JobTable) -> None:
     again = np.concatenate([again, _results_of(session, job, again)])
     if not len(again):
         return
+    is_group, fewer = again["position"] >= job.inputs, {}
     for status, code in CODES.items():
-        column = status.replace("-", "_")
-        setattr(job, column, getattr(job, column) - int((again["status"] == code).sum()))
+        column, of_status = status.replace("-", "_"), again["status"] == code
+        setattr(job, column, getattr(job, column) - int(of_status.sum()))
+        fewer[status] = int((of_status & is_group).sum())
     job.waiting += len(again)
+    add_groups(job, {"waiting": int(is_group.sum())}, fewer)
     job.bytes -= int(again["bytes"][again["result"] < 0].sum())
     positions = np.sort(again["position"])
     mark_waiting(session, job.number, positions)
     leased_positions = positions[positions < job.cursor]
     for first, last in _stretches(session, job, leased_positions):
-        session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
+        # Objects that were on disk may be on tape again.
+        is_staged = job.staging is not None and first < job.inputs
+        state: ChunkState = "staging" if is_staged else "free"
+        session.add(JobChunkTable(job=job.number, first=first, last=last, state=state))
+    if job.staging is not None:
+        # What failed is asked for again.
+        job.staging = {store: {**each, "failed": 0} for store, each in job.staging.items()}
 
 
 def _brief_columns(parts: Iterator[RowTable]) -> NDArray[Any]:

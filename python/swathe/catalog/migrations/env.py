@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from swathe.catalog.tables import VERSION_TABLE
+from swathe.catalog.revisions import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -13,6 +13,8 @@ State = Literal["ok", "damaged", "failed", "vanished", "stale"]
 perhaps temporarily; no longer there; a copy of an earlier version of the object."""
 USUAL_CALIB_LEVEL = 2
 """Default calibration level."""
+OUTPUT_CALIB_LEVEL = 4
+"""Calibration level of outputs of algorithms."""
 CALIB_LEVELS = range(5)
 """ObsCore 1.1, 4.1: 0 raw instrument data, 1 in a standard format, 2 calibrated, 3 combined from
 several, 4 result of an analysis."""
@@ -38,6 +40,7 @@ class Dataset:
         objects: number of catalogued objects.
         granules: number of their images.
         states: number of replicas per state, by store.
+        owner: user whose jobs fill it; `None` if it is the operator's.
     """
 
     name: str
@@ -50,6 +53,26 @@ class Dataset:
     objects: int = 0
     granules: int = 0
     states: dict[str, dict[str, int]] = field(default_factory=dict)
+    owner: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputDataset:
+    """A dataset that jobs of a user fill with their outputs.
+
+    Attributes:
+        name: its name.
+        store: name of the store of its objects.
+        prefix: folder in the store.
+        owner: name of the user.
+        is_new: whether there may be none of this name; else the user may have it already.
+    """
+
+    name: str
+    store: str
+    prefix: str
+    owner: str
+    is_new: bool = True
 
 
 @dataclass(frozen=True)
@@ -141,6 +164,7 @@ class Granule:
         pol: polarization states, in the words of ObsCore.
         array: path of the array in its file; `None` for an image of FITS.
         place: its footprint on the Earth.
+        orbit: number of the orbit, the first of several.
         size: size of the object in bytes.
         version: version of the object.
     """
@@ -164,6 +188,7 @@ class Granule:
     pol: tuple[str, ...] = ()
     array: str | None = None
     place: EarthFootprint | None = None
+    orbit: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from swathe.catalog.records.algorithms import GroupRunRecord
     from swathe.core.row_record import RowRecord, RowStatus
 
-Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
-ChunkState = Literal["free", "taken"]
+Phase = Literal["PENDING", "QUEUED", "STAGING", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
+"""`STAGING`: all rows that are left wait for objects on tape."""
+ChunkState = Literal["free", "taken", "staging"]
+"""`staging`: for rows that wait for objects on tape; nobody may lease them."""
 
 AT_WORK: tuple[Phase, ...] = ("QUEUED", "EXECUTING")
-ACTIVE: tuple[Phase, ...] = ("PENDING", *AT_WORK)
+UNDER_WAY: tuple[Phase, ...] = (*AT_WORK, "STAGING")
+ACTIVE: tuple[Phase, ...] = ("PENDING", *UNDER_WAY)
 END_PHASES: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 TO_RETRY: tuple[RowStatus, ...] = ("error", "missing")
 """Statuses of rows that a resume of the job tries again."""
@@ -34,6 +38,11 @@ class JobRecord:
         number: its key in the database.
         inputs: rows before this position are cut; rows from it on are combined results.
         changes: counter of changes of the job.
+        scratch_bytes: size of the pixels that wait for combined results.
+        staging: progress of staging by store; `None` if no object is in a store whose objects are
+            staged. See `swathe.jobs.staging`.
+        groups: number of groups of granules per status, of a job of an algorithm; else `None`.
+        group_bytes: bytes that the outputs of one group may take.
     """
 
     number: int
@@ -58,6 +67,10 @@ class JobRecord:
     failure: str | None
     notes: list[str]
     changes: int
+    scratch_bytes: int = 0
+    staging: dict[str, Any] | None = None
+    groups: dict[RowStatus, int] | None = None
+    group_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,9 @@ class ChunkResult:
         failure: why the whole job cannot continue.
         from_peers: bytes from other workers instead of a store, and requests to them.
         from_cache: bytes from the worker's own cache, and the number of pieces.
+        scratch_bytes: size of the pixels that were written for combined results.
+        runs: runs of algorithms on its groups, of rows that are finished.
+        is_on_tape: whether the rows that are left wait until their objects have come from tape.
     """
 
     rows: Sequence[RowRecord]
@@ -97,6 +113,9 @@ class ChunkResult:
     failure: str | None = None
     from_peers: tuple[int, int] = (0, 0)
     from_cache: tuple[int, int] = (0, 0)
+    scratch_bytes: int = 0
+    is_on_tape: bool = False
+    runs: Sequence[GroupRunRecord] = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +125,8 @@ class PastJob:
     Attributes:
         rows: rows with a result.
         work_s: seconds of work.
-        engine_s: predicted seconds of reading and cutting.
+        engine_s: predicted seconds of reading and cutting, or of running programs.
+        elapsed_s: seconds from its start to its end.
     """
 
     operation: str
@@ -114,6 +134,22 @@ class PastJob:
     rows: int
     work_s: float
     engine_s: float
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share of a user.
+
+    Attributes:
+        slots: programs at work at the same time; 0: as many as all users together.
+        result_bytes: size of all results, with what waits in scratch folders.
+        priority: the share of turns, 1 to 10, relative to that of others.
+    """
+
+    slots: int = 0
+    result_bytes: int = 20 << 30
+    priority: int = 5
 
 
 @dataclass(frozen=True)
@@ -121,16 +157,28 @@ class UserUsage:
     """Usage of a user.
 
     Attributes:
+        owner: name of the user.
         jobs: jobs that have not ended.
         rows: their waiting rows.
-        bytes: size of the results of all jobs.
-        deleted_bytes: size of the results of deleted jobs that are not removed yet.
+        bytes: size of the results of all jobs, with the pixels that wait for combined ones, and of
+            the datasets that jobs fill.
+        deleted_bytes: the same of deleted jobs, as far as it is not removed yet.
+        slots: programs at work: leased, and not given back.
+        reserved_bytes: what their outputs may take.
     """
 
+    owner: str
     jobs: int
     rows: int
     bytes: int
     deleted_bytes: int
+    slots: int = 0
+    reserved_bytes: int = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """Return the size of all results that take disk now."""
+        return self.bytes + self.deleted_bytes
 
 
 class DeletedJob(NamedTuple):
@@ -146,3 +194,20 @@ class RemovalBacklog(NamedTuple):
 
     jobs: int
     bytes: int
+
+
+class CallbackUrls(NamedTuple):
+    """URLs that hear of a job: when it has succeeded, when it begins to run, when it has failed."""
+
+    success: str
+    in_progress: str | None = None
+    failure: str | None = None
+
+
+class DueCallback(NamedTuple):
+    """A callback that is due: number and id of the job, its URLs, and the tries that failed."""
+
+    number: int
+    job: str
+    urls: CallbackUrls
+    tries: int

@@ -66,11 +66,13 @@ class DumpRecord:
 
     Attributes:
         iteration: the iteration.
-        slot: its place along the first axis of the stored array.
+        slot: its place along the first axis of the stored array; of mode `append`, its first row.
         store: name of the store.
         bytes: bytes written.
-        seconds: time from the begin of writing until it was durable.
+        seconds: time until it was durable, from the begin of writing, or from when the dumps of
+            the iteration before were durable in this store.
         at: that time, UTC.
+        target: the store that it is to be moved to, if it is on its way (`via`).
     """
 
     iteration: int
@@ -78,4 +80,65 @@ class DumpRecord:
     store: str
     bytes: int
     seconds: float
+    at: datetime
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class DumpTotals:
+    """The dumps of an array in a store, in numbers.
+
+    Attributes:
+        array_id: the array.
+        store: name of the store.
+        dumps: how many.
+        bytes: their size.
+        seconds: sum of the times of writing, which overlap.
+        to_drain: how many of them are to be moved on (`via`).
+        first, last: least and largest iteration.
+    """
+
+    array_id: int
+    store: str
+    dumps: int
+    bytes: int
+    seconds: float
+    to_drain: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class RecentDump:
+    """A dump that a run wrote.
+
+    Attributes:
+        run_id: the run.
+        ranks: number of its processes.
+        settings: settings of the array.
+        dump: the dump.
+    """
+
+    run_id: int
+    ranks: int
+    settings: dict[str, Any]
+    dump: DumpRecord
+
+
+@dataclass(frozen=True)
+class FailoverRecord:
+    """A store that an array of a run has left.
+
+    Attributes:
+        store: name of the store.
+        next_stores: names of the stores that its dumps go to from then on.
+        iteration: iteration of the first of these dumps.
+        reason: why.
+        at: when, UTC.
+    """
+
+    store: str
+    next_stores: tuple[str, ...]
+    iteration: int
+    reason: str
     at: datetime

@@ -17,6 +17,7 @@ from swathe.cli.options import (
     ArrayTimes,
     Bounds,
     DecColumn,
+    External,
     FileOfAll,
     Fill,
     Frame,
@@ -38,6 +39,7 @@ from swathe.cli.options import (
 )
 from swathe.cli.output import print_json, print_text
 from swathe.core import errors
+from swathe.core.argument_checks import Stage
 from swathe.core.format import forecast_text, seconds_text
 from swathe.core.row_record import END_STATUSES
 
@@ -138,6 +140,7 @@ def cut(
     with_quality: Annotated[
         bool, typer.Option("--with-quality", help="Quality planes of the array, too.")
     ] = False,
+    allow_external: External = False,
     mode: Mode = "trim",
     fill: Fill = None,
     planes: Planes = None,
@@ -156,6 +159,10 @@ def cut(
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip targets that are already done, with --targets.")
     ] = False,
+    stage: Annotated[
+        Stage | None,
+        typer.Option(help="Objects on tape: `wait` until they are on disk; else they are errors."),
+    ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -167,14 +174,14 @@ def cut(
     options["objective"] = objective
     if targets is not None:
         regions = (box, center, shape, sky, section, hdu, array, index, bounds, time)
-        if with_quality or any(value is not None for value in regions):
+        if with_quality or allow_external or any(value is not None for value in regions):
             raise typer.BadParameter("with --targets the table gives the regions and HDUs")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
         _check_local(output)
         options |= {"resume": resume, "overwrite": overwrite, "file": file, "size": size_of(size)}
         options |= {"frame": frame, "ra": ra, "dec": dec, **results}
-        options |= {"bands": bands or (), "stores": store or ()}
+        options |= {"bands": bands or (), "stores": store or (), "stage": stage}
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
@@ -200,8 +207,17 @@ def cut(
     options |= {"center": _center_of(center), "shape": shape_of(shape)}
     options |= {"sky": place_of("--sky", sky, frame), "size": side, "hdu": _hdu(hdu)}
     options |= {"array": array, "index": index_of(index), "with_quality": with_quality}
-    options |= {"bounds": bounds, "time": time}
-    _cut_image(image, output, overwrite, as_json, options)
+    options |= {"bounds": bounds, "time": time, "allow_external": allow_external}
+    if stage is None:
+        _cut_image(image, output, overwrite, as_json, options)
+        return
+    from swathe.stores.staging.hold import TapeHold
+
+    with TapeHold() as hold:
+        hold.bring([image])
+        if reason := hold.faults.get(image):
+            raise errors.StagingError(f"{image}: {reason}")
+        _cut_image(image, output, overwrite, as_json, options)
 
 
 def _cut_image(

@@ -11,6 +11,7 @@ import typer
 from swathe.cli.commands.objects import show_detours
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_line, print_table, print_text
+from swathe.core.argument_checks import Stage
 from swathe.core.format import count_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ Threads = Annotated[
     int | None,
     typer.Option(min=1, max=256, help="Number of threads that read headers; else 4 per core."),
 ]
+TapeStage = Annotated[
+    Stage | None,
+    typer.Option(
+        "--stage",
+        help="Objects on tape: `wait` until they are on disk, to read their headers; else they are "
+        "entered without.",
+    ),
+]
 CALIB = "Calibration level of the images (ObsCore), 0 = raw to 4 = analysed"
 SHOWN_FAULTS = 20
 
@@ -53,6 +62,7 @@ def add(
     calib: Annotated[int, typer.Option(min=0, max=4, help=f"{CALIB}.")] = 2,
     objects: Objects = None,
     threads: Threads = None,
+    stage: TapeStage = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -69,6 +79,7 @@ def add(
         calib_level=calib,
         objects=objects,
         threads=threads,
+        stage=stage,
         progress=not quiet,
     )
     _print_report(report, as_json)
@@ -85,6 +96,7 @@ def sync(
     calib: Annotated[
         int | None, typer.Option(min=0, max=4, help=f"{CALIB}; else unchanged.")
     ] = None,
+    stage: TapeStage = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -97,6 +109,7 @@ def sync(
         threads=threads,
         reread=reread,
         calib_level=calib,
+        stage=stage,
         progress=not quiet,
     )
     _print_report(report, as_json)
@@ -111,13 +124,14 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
             (report.unchanged, "unchanged"),
             (report.vanished, "vanished"),
             (report.returned, "reappeared"),
+            (report.on_tape, "on tape"),
             (len(report.faults), "with errors"),
         ]
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{report.dataset}: {count_text(report.listed, 'object')} "
             f"({counts or 'nothing to do'}), "
-            f"{count_text(report.images, 'image')} read in {seconds_text(report.elapsed_s)}"
+            f"{_granules_text(report)} read in {seconds_text(report.elapsed_s)}"
         )
         if not report.listed:
             typer.echo(
@@ -125,11 +139,25 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
                 f"swathe dataset remove {report.dataset}",
                 err=True,
             )
+        if report.on_tape:
+            typer.echo(
+                "  note: headers of objects on tape were not read; to stage and read them: "
+                f"swathe dataset sync {report.dataset} --stage wait",
+                err=True,
+            )
         _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
             typer.echo(f"  note: no position: {count_text(count, 'image')}: {note}", err=True)
     if report.faults:
         raise typer.Exit(1)
+
+
+def _granules_text(report: ScanReport) -> str:
+    """Return the number of images and arrays that were read."""
+    images = report.images - report.arrays
+    parts = [count_text(images, "image")] if images or not report.arrays else []
+    parts += [count_text(report.arrays, "array")] if report.arrays else []
+    return ", ".join(parts)
 
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import Json, one_image
+from swathe.cli.options import External, Json, one_image
 from swathe.cli.output import print_json, print_text
 from swathe.core.format import count_text, size_text
 
@@ -57,6 +57,7 @@ def info(
             help="HDU to print with --header, else all: number from 0, name, or NAME,VERSION."
         ),
     ] = None,
+    allow_external: External = False,
     as_json: Json = False,
 ) -> None:
     """Show the HDUs or arrays of a file, without reading their pixels."""
@@ -66,7 +67,7 @@ def info(
 
     if hdu is not None and not header:
         raise typer.BadParameter("needs --header", param_hint="--hdu")
-    with open(image) as file:
+    with open(image, allow_external=allow_external) as file:
         if isinstance(file, ArrayFile):
             if hdu is not None:
                 raise typer.BadParameter("is for FITS files", param_hint="--hdu")

@@ -29,6 +29,7 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
+from swathe.core.errors import NoSuchResultError
 from swathe.core.format import (
     count_text,
     forecast_text,
@@ -42,6 +43,7 @@ from swathe.core.row_record import WITHOUT_RESULT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from swathe.client.job import RemoteJob
     from swathe.jobs.types import Estimate, Job, Row
 
 app = typer.Typer(
@@ -117,11 +119,11 @@ def submit(
     if as_json:
         print_json(status)
     elif wait:
-        _show(status)
+        show_job(status)
     else:
         typer.echo(job.id)
     if wait:
-        _exit_as(status)
+        exit_as(status)
 
 
 @app.command()
@@ -148,11 +150,11 @@ def status(
     if as_json:
         print_json({**state, "failed": rows} if failed else state)
     else:
-        _show(state)
+        show_job(state)
         for row in rows:
             print_text(f"  {row['id']}: {row['status']}: {row['reason']}")
     if wait:
-        _exit_as(state)
+        exit_as(state)
 
 
 @app.command()
@@ -162,6 +164,10 @@ def fetch(
         Path,
         typer.Option("--output", "-o", help="Output: a folder, or *.zip, *.tar or *.fits."),
     ],
+    unpack: Annotated[
+        bool,
+        typer.Option("--unpack", help="Groups of an order as folders GROUP beside GROUP.zip."),
+    ] = False,
     url: Url = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -170,7 +176,7 @@ def fetch(
     """Wait until a job has ended, and fetch its results. Complete files are not fetched again."""
     with connect_portal(url) as portal:
         remote_job = portal.job(job)
-        table = remote_job.fetch(output, overwrite=overwrite, progress=not quiet)
+        table = remote_job.fetch(output, overwrite=overwrite, progress=not quiet, unpack=unpack)
         state = to_json(remote_job.status())
     if as_json:
         print_json({**state, "output": str(output)})
@@ -179,7 +185,68 @@ def fetch(
             f"{output}: {state['counts'].get('ok', 0):,} of {count_text(len(table), 'row')}, "
             f"{size_text(state['bytes'])}"
         )
-    _exit_as(state)
+    exit_as(state)
+
+
+@app.command()
+def log(
+    job: JobId,
+    groups: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="GROUP", help="Groups of granules, by name; by default all that failed."
+        ),
+    ] = None,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Show what an algorithm wrote to its log for groups, and what it used.
+
+    The exit code is 1 if the program of a group did not start.
+    """
+    with connect_portal(url) as portal:
+        remote_job = portal.job(job)
+        names = groups or [
+            row.id
+            for kind in WITHOUT_RESULT
+            for row in remote_job.rows(kind)
+            if not row.source  # else it is a granule
+        ]
+        if len(names) == 1:
+            runs = [remote_job.log(names[0])]
+        else:
+            runs = [_log_of(remote_job, name) for name in names]
+    if as_json:
+        print_json(runs[0] if groups and len(names) == 1 else {"logs": runs})
+    else:
+        for run in runs:
+            _print_log(run, has_heading=len(runs) > 1)
+        if not runs:
+            typer.echo(f"{job}: no group has failed", err=True)
+    if not all("log" in run for run in runs):
+        raise typer.Exit(1)
+
+
+def _log_of(remote_job: RemoteJob, group: str) -> dict[str, Any]:
+    """Return the log of a group; if its program did not start, the reason as its problem."""
+    try:
+        return remote_job.log(group)
+    except NoSuchResultError as error:
+        return {"group": group, "problem": str(error)}
+
+
+def _print_log(run: dict[str, Any], *, has_heading: bool) -> None:
+    if has_heading:
+        print_text(f"--- {run['group']} ---")
+    if run.get("log"):
+        print_text(run["log"].rstrip("\n"))
+    if run["problem"]:
+        print_text(f"{run['group']}: {run['problem']}")
+        return
+    print_text(
+        f"{run['group']}: {seconds_text(run['wall_s'])}, {size_text(run['memory_bytes'])} of "
+        f"memory, {size_text(run['input_bytes'])} reduced to {size_text(run['output_bytes'])}"
+    )
 
 
 @app.command()
@@ -213,10 +280,9 @@ def remove(
     with connect_portal(url) as portal:
         remote_job = portal.job(job)
         if not yes:
-            rows = remote_job.status().rows
-            typer.confirm(
-                f"Remove job {job}, {rows:,} rows, with its results?", abort=True, err=True
-            )
+            state = remote_job.status()
+            total = count_text(sum(state.totals.values()), state.unit)
+            typer.confirm(f"Remove job {job}, {total}, with its results?", abort=True, err=True)
         remote_job.delete()
     if as_json:
         print_json({"removed": job})
@@ -239,7 +305,7 @@ def _change(
     if as_json:
         print_json({**status, "changed": does_apply})
         return
-    _show(status)
+    show_job(status)
     if not does_apply:
         typer.echo(f"  nothing to {action}", err=True)
 
@@ -258,10 +324,17 @@ def list_jobs(
         return
     created_at = [moment_text(datetime.fromisoformat(job["created_at"])) for job in jobs]
     rows = [
-        (job["id"], job["phase"], job["name"], f"{job['rows']:,}", moment)
+        (job["id"], job["phase"], job["name"], _total_text(job), moment)
         for job, moment in zip(jobs, created_at, strict=True)
     ]
     print_table(("job", "phase", "name", "rows", "created"), rows)
+
+
+def _total_text(job: dict[str, Any]) -> str:
+    """Return the number of groups or rows of a job."""
+    if job["groups"]:
+        return count_text(sum(job["groups"].values()), "group")
+    return f"{job['rows']:,}"
 
 
 def to_json(value: Job | Row | Estimate) -> dict[str, Any]:
@@ -283,14 +356,19 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     if cost is not None:
         median, low, high = map(seconds_text, (cost["median_s"], *cost["interval_s"]))
         typer.echo(f"  {median} ({low} to {high})")
+    for note in estimate["staging"]:
+        print_text(f"  {note}")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
         print_text(f"  {target}: {reason}", err=True)
 
 
-def _show(state: dict[str, Any]) -> None:
-    counts = ", ".join(f"{number:,} {name}" for name, number in state["counts"].items() if number)
-    print_text(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
+def show_job(state: dict[str, Any]) -> None:
+    """Print the state of a job."""
+    totals = state["groups"] or state["counts"]
+    counts = ", ".join(f"{number:,} {name}" for name, number in totals.items() if number)
+    unit = "groups: " if state["groups"] else ""
+    print_text(f"{state['id']}: {state['phase']}: {unit}{counts or 'no rows'}")
     prediction, actual = state["predicted"], state["actual"]
     if prediction and actual:
         forecast, took = forecast_text(prediction["median_s"]), seconds_text(actual["work_s"])
@@ -298,13 +376,19 @@ def _show(state: dict[str, Any]) -> None:
         typer.echo(f"  predicted {forecast}, took {took}{so_far}")
     if state["left"]:
         typer.echo(f"  {time_left_text(**state['left'])}")
+    if state["staging"]:
+        from swathe.jobs.staging_progress import staging_text
+
+        print_text(f"  {staging_text(state['staging'])}")
+        for store, reason in state["staging"]["faults"].items():
+            print_text(f"  {store}: asked again later: {reason}", err=True)
     if state["error"]:
         print_text(f"  {state['error']}", err=True)
     for note in state["notes"]:
         print_text(f"  note: {note}", err=True)
 
 
-def _exit_as(state: dict[str, Any]) -> None:
+def exit_as(state: dict[str, Any]) -> None:
     """Exit with code 1 unless every row has a result, as `swathe cut` does."""
     if state["counts"].get("ok", 0) < state["rows"]:
         raise typer.Exit(1)

@@ -53,7 +53,9 @@ def ls(
 ) -> None:
     """List the objects of a store: size in bytes, time, name.
 
-    A sub-folder is one line, with the size and the number of all objects below.
+    A sub-folder is one line, with the size and the number of all objects below. In stores whose
+    objects are staged from tape, a column before the name says which are on `disk`, and which on
+    `tape` only; of a sub-folder, how many cannot be read now.
     """
     from swathe import stores
     from swathe.stores.listing import UnlistedObject
@@ -61,7 +63,7 @@ def ls(
     entries: Iterable[ListedObject | UnlistedObject | SubFolder]
     listing = stores.list_objects if recursive else stores.list_folder
     notes: list[str] = []
-    entries = listing(place, pattern=pattern, notes=notes)
+    entries = listing(place, pattern=pattern, notes=notes, localities=True)
     faults, separator = 0, '{"objects": ['
     for entry in entries:
         faults += isinstance(entry, UnlistedObject)
@@ -88,9 +90,12 @@ def _fields(entry: ListedObject | UnlistedObject | SubFolder) -> dict[str, Any]:
 def _line(entry: ListedObject | SubFolder) -> str:
     if isinstance(entry, SubFolder):
         count = count_text(entry.objects, "object")
-        return f"{entry.size:>15}  {count:<{MOMENT_WIDTH}}  {entry.path}"
+        off_disk = f"{entry.off_disk} off disk  " if entry.off_disk else ""
+        return f"{entry.size:>15}  {count:<{MOMENT_WIDTH}}  {off_disk}{entry.path}"
     size = "?" if entry.size is None else entry.size
-    return f"{size:>15}  {_moment(entry.modified):<{MOMENT_WIDTH}}  {entry.path}"
+    place = "tape" if entry.locality == "nearline" else entry.locality
+    locality = "" if place is None else f"{place:<{len('disk')}}  "
+    return f"{size:>15}  {_moment(entry.modified):<{MOMENT_WIDTH}}  {locality}{entry.path}"
 
 
 def _moment(text: str | None) -> str:

@@ -16,6 +16,7 @@ import typer
 
 from swathe.cli.options import Certificates, Insecure, Json, PortalConfig, Url, connect_portal
 from swathe.cli.output import print_json, print_table
+from swathe.cli.sandbox_options import Folders, Python, Users, box_settings
 from swathe.cli.units import size_option, time_option
 from swathe.cli.usage import Group
 from swathe.core.format import size_text
@@ -132,20 +133,40 @@ def worker(
     is_attached: Annotated[
         bool, typer.Option("--attached", help="Exit when standard input is closed.")
     ] = False,
+    programs: Annotated[
+        bool,
+        typer.Option("--programs", help="Run of users' programs, if a sandbox holds here."),
+    ] = False,
+    users: Users = None,
+    python: Python = None,
+    folders: Folders = None,
     certificates: Certificates = None,
     insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
     """Run a worker of a pool, until SIGTERM or Ctrl-C."""
+    from swathe.core.host import cores
+
+    for option, value in (("--users", users), ("--python", python), ("--folder", folders)):
+        if value and not programs:
+            raise typer.BadParameter("goes with --programs", param_hint=option)
+    if users is not None and users.count < (threads or cores()):
+        raise typer.BadParameter(
+            f"expected an id for each of {threads or cores()} batches, found {users.count}",
+            param_hint="--users",
+        )
     # The engine reads these once per process, later than here.
     if cache is not None:
         os.environ["SWATHE_CACHE_DIR"] = str(cache.absolute())
     if cache_size is not None:
         os.environ["SWATHE_CACHE_BYTES"] = str(cache_size)
     address, security = _at(url, certificates, "worker", insecure)
-    from swathe.core.host import cores
     from swathe.workers.dask.processes import serve_worker
 
+    if programs:
+        from swathe.workers.dask.worker import here
+
+        here.allow_programs(box_settings(users, python, folders))
     with tempfile.TemporaryDirectory(prefix="swathe-worker-") as folder:
         serve_worker(
             address,

@@ -54,7 +54,10 @@ def serve(
         if as_json:
             print_json({"settings": str(config or "defaults"), "in_order": True})
         else:
-            typer.echo(f"{config or 'defaults'}: in order")
+            typer.echo(
+                f"{config or 'defaults'}: the settings are valid; folders, stores and the database "
+                "are tried when the portal starts"
+            )
         return
     try:
         from swathe.portal.serve import serve as run

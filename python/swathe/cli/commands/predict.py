@@ -75,7 +75,10 @@ def predict(
     objective: Objective = "auto",
     file_format: Annotated[
         str | None,
-        typer.Option("--format", help="Format of the results: fits (default), npy, png, nc, ..."),
+        typer.Option(
+            "--format",
+            help="Format of the results: fits, npy, png, nc, ...; by default that of their source.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -142,6 +145,8 @@ def _show(prediction: Prediction) -> None:
         )
     if prediction.per_store:
         _show_stores(prediction)
+    for note in prediction.staging:
+        print_text(note)
     for note in prediction.notes[:SHOWN_FAULTS]:
         print_text(f"the interval is wide: {note}")
     if len(prediction.notes) > SHOWN_FAULTS:

@@ -12,7 +12,11 @@ from swathe.cli.units import size_option, time_option
 from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from swathe.costs.probing.probe_result import Probe, ServerRate, StripeProbe
+    from swathe.costs.probing.write_stages import WriteStages
+    from swathe.costs.store_times import StoreTimes
 
 END_TEXTS = {
     "precise": "ended as all costs are precise enough",
@@ -56,6 +60,14 @@ def probe(
     seed: Seed = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table",
+            help="Print a table of all stores measured from here: connection, open, seek, rates "
+            "and close.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure the costs of a store: latency, bandwidth, useful number of parallel requests."""
@@ -74,11 +86,42 @@ def probe(
         overwrite=overwrite,
         tell=lambda text: typer.echo(text, err=True),
     )
+    times = _measured_times() if table else []
     if as_json:
-        print_json(result.as_dict())
-    else:
-        _show(result)
-        _show_host(result.compute or {})
+        print_json(
+            result.as_dict() | ({"table": [each.as_dict() for each in times]} if table else {})
+        )
+        return
+    _show(result)
+    _show_host(result.compute or {})
+    if table:
+        _show_times(times)
+
+
+def _measured_times() -> list[StoreTimes]:
+    from swathe.catalog import Catalog
+    from swathe.costs.store_times import store_times
+
+    with Catalog.open() as catalog:
+        return list(store_times(catalog))
+
+
+def _show_times(times: Iterable[StoreTimes]) -> None:
+    from swathe.costs.store_times import SIZES
+
+    typer.echo()
+    print_table(
+        ("store", "", "connection", "open", "seek", *map(size_text, SIZES), "close"),
+        (
+            [
+                *(each.store, each.direction, seconds_text(each.connect_s)),
+                *(seconds_text(each.open_s), seconds_text(each.seek_s)),
+                *(rate_text(each.rates[size]) if size in each.rates else "" for size in SIZES),
+                seconds_text(each.close_s),
+            ]
+            for each in times
+        ),
+    )
 
 
 def _show(result: Probe) -> None:
@@ -109,6 +152,8 @@ def _show(result: Probe) -> None:
             f"{rate_text(writing.stream_bytes_per_s())} per stream, "
             f"in total {rate_text(writing.total_bytes_per_s)}"
         )
+    if result.stages is not None:
+        _show_stages(result.stages)
     typer.echo(
         f"{count_text(len(result.samples), 'sample')}, {count_text(result.requests, 'request')}, "
         f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
@@ -117,6 +162,15 @@ def _show(result: Probe) -> None:
     if result.stripe is not None:
         _show_stripe(result.stripe)
     for note in (*profile.notes, *result.notes):
+        print_line(f"  note: {note}", err=True)
+
+
+def _show_stages(stages: WriteStages) -> None:
+    for each in stages.sizes:
+        parts = ", ".join(f"{name} {seconds_text(value)}" for name, value in each.stages.items())
+        streams = f", {each.streams} at once" if each.streams > 1 else ""
+        print_line(f"  {size_text(each.size)}{streams}: {parts}")
+    for note in stages.notes:
         print_line(f"  note: {note}", err=True)
 
 
@@ -171,8 +225,9 @@ def _show_host(compute: dict[str, Any]) -> None:
         f"{name.removesuffix('_s').removesuffix('_byte')} {1e-6 / speeds[name]:.0f}"
         for name in speeds
     ]
-    speed_texts += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
+    tile_texts = [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
     typer.echo(
         f"this host: {seconds_text(compute['object_s'])} per object, "
-        f"{seconds_text(compute['cut_s'])} per cut; MB/s: {', '.join(speed_texts)}"
+        f"{seconds_text(compute['cut_s'])} per cut; MB/s of whole files: "
+        f"{', '.join(speed_texts)}; of tiles and chunks: {', '.join(tile_texts)}"
     )

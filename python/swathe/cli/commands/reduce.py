@@ -9,6 +9,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
+from swathe.core.format import count_text, size_text
 from swathe.operations.reduction.cell_statistics import DEFAULTS_TEXT, STATISTICS_TEXT
 
 
@@ -78,10 +79,13 @@ def reduce(
                 "outside": result.outside,
                 "cells_with_values": with_values,
                 "cells_of_fill": int(result.is_all_fill.sum()),
+                "bytes_moved": result.bytes_moved,
+                "requests": result.requests,
             }
         )
         return
     print_text(
         f"{output}: {' x '.join(map(str, shape))} cells, {with_values:,} with values; "
-        f"{pixels:,} pixels in cells, {valid:,} of them valid; {result.outside:,} outside"
+        f"{pixels:,} pixels in cells, {valid:,} of them valid; {result.outside:,} outside; "
+        f"read {size_text(result.bytes_moved)} in {count_text(result.requests, 'request')}"
     )

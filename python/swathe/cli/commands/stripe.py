@@ -211,7 +211,7 @@ def _show_check(report: CheckReport) -> None:
         state = "damaged, readable" if each.is_readable else "NOT readable"
         print_line(f"{each.path}: {state}: {each.reason()}", err=True)
     _show_faults(report.faults)
-    _show_leftovers(report.leftovers, "that belong to no object: repair --remove-leftovers")
+    _show_leftovers(report.leftovers, "that belong to no object; repair removes those a day old")
     parts = [f"checked {count_text(report.objects, 'object')}: {report.whole:,} whole"]
     if report.damaged:
         parts.append(f"{report.damaged:,} damaged but readable")
@@ -227,12 +227,12 @@ def repair(
     place: Place,
     deep: Deep = False,
     remove_leftovers: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--remove-leftovers",
-            help="Remove parts that belong to no object, but those of writes of the last day.",
+            "--remove-leftovers/--keep-leftovers",
+            help="Remove parts of no object that are a day old; default for a whole store.",
         ),
-    ] = False,
+    ] = None,
     pattern: Pattern = None,
     threads: Threads = THREADS,
     as_json: Json = False,
@@ -255,14 +255,15 @@ def repair(
         removals = [each for each in report.leftovers if each.is_removed]
         _show_leftovers(removals, "removed")
         others = [each for each in report.leftovers if not each.is_removed]
-        _show_leftovers(others, "not removed: less than a day old, or their server refuses")
+        _show_leftovers(others, "not removed: less than a day old, or a server is away")
         parts = [
             f"repaired {count_text(report.repairs, 'object')}: "
             f"{count_text(report.parts, 'part')}, {count_text(report.records, 'record')}, "
             f"{size_text(report.written_bytes)} written, in {seconds_text(report.elapsed_s)}"
         ]
         if report.skipped:
-            parts.append(f"{report.skipped:,} were whole")
+            read = "" if deep else " (their bytes were not read: --deep)"
+            parts.append(f"{report.skipped:,} were whole{read}")
         if report.failed:
             parts.append(f"{report.failed:,} failed")
         typer.echo("; ".join(parts))

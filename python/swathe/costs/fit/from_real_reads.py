@@ -26,6 +26,9 @@ ENOUGH = 20
 """Number of new reads of a store before its profile is fitted again."""
 MOST = 200
 """Number of newest reads used in a fit."""
+MOST_OTHERS = 100
+"""Number of reads beside others that are kept of one call and store. They only show what readers
+saw, and to enter each takes 0.1 ms: a list of cuts from a striped store sends thousands."""
 MOST_CHANGE = 2.0
 """Largest factor by which a parameter changes in one fit."""
 NEIGHBOURS = 4
@@ -87,13 +90,18 @@ def _by_root(timings: Iterable[Timing]) -> dict[str, list[KeptSample]]:
 
 def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:
     now = datetime.now(UTC)
-    return [
+    samples = [
         KeptSample("read", size, in_flight, seconds, min(first_byte_s, seconds), now, "read")
         for (_, size, _, first_byte_s, seconds), in_flight in zip(
             timings, _in_flight([timing[2] for timing in timings]), strict=True
         )
         if size > 0 and seconds > 0 and first_byte_s >= 0
     ]
+    alone = [sample for sample in samples if sample.streams == 1]
+    others = [sample for sample in samples if sample.streams > 1]
+    step = max(len(others) / MOST_OTHERS, 1.0)
+    count = min(len(others), MOST_OTHERS)
+    return alone[-MOST:] + [others[int(at * step)] for at in range(count)]
 
 
 def _in_flight(counts: Sequence[int]) -> list[int]:

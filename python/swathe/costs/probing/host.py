@@ -22,9 +22,12 @@ from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.library_costs import KEY
 from swathe.costs.probing.loopback_server import loopback
+from swathe.costs.probing.probe_dumps import measure_dumps
 from swathe.costs.probing.probe_filters import measure_filters
+from swathe.costs.probing.probe_gwcs import measure_gwcs
 from swathe.costs.probing.probe_library import measure_library
 from swathe.costs.probing.probe_results import measure_formats
+from swathe.costs.run_costs import KEY as RUN
 from swathe.files.targets.target_list import read_targets
 
 if TYPE_CHECKING:
@@ -86,7 +89,7 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
         decoded, by codec of tiles or filter of chunks; `write`: what of `cut_s` and `byte_s` is
         writing, as in `WriteCosts`; `formats`: by format of results, what `FormatCosts` has, and
-        as `library` what `LibraryCosts` has.
+        as `library` what `LibraryCosts` has, without GWCS if `quick`; `run`: what `RunCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     begun_s = time.perf_counter()
@@ -103,14 +106,16 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
         formats = measure_formats(Path(folder_name))
-        if library := measure_library(Path(folder_name)):
+        library = measure_library(Path(folder_name)) | ({} if quick else measure_gwcs())
+        if library:
             formats[KEY] = library
     filters = measure_filters()
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS) | filters
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in (*CODECS, *filters) if codec in costs}
     write = {name: costs.pop(f"write_{name}") for name in ("result_s", "byte_s")}
-    return {**costs, "tile_byte_s": tiles, "write": write, "formats": formats}
+    run = measure_dumps()
+    return {**costs, "tile_byte_s": tiles, "write": write, "formats": formats, RUN: run}
 
 
 def _receiving(requests: int) -> dict[str, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,10 @@ def largest_files(folder: Path) -> list[str]:
     """
     files = []
     for entry in folder.rglob("*"):
-        if entry.is_file() and not entry.name.startswith("."):
-            files.append((entry.stat().st_size, str(entry)))
+        # Others may remove files meanwhile.
+        with suppress(FileNotFoundError):
+            if entry.is_file() and not entry.name.startswith("."):
+                files.append((entry.stat().st_size, str(entry)))
         if len(files) >= 10_000:
             break
     largest = [name for size, name in sorted(files, reverse=True)[:FILES] if size >= KIB]

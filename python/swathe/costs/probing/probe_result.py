@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from swathe.costs.probing.reader_protocol import Timing
+    from swathe.costs.probing.write_stages import WriteStages
 
 
 Bound: TypeAlias = Literal["link", "disk", "server"]
@@ -104,6 +105,7 @@ class Probe:
             `unknown`; for others `remote`.
         end_reason: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
         writing: costs of writing, a `request` being an object; None if not measured.
+        stages: parts of a write, each with its time; None if not measured.
         stripe: servers of a striped store; None of other stores.
         compute: computing costs of this machine, seconds; None if they were not looked up.
     """
@@ -121,6 +123,7 @@ class Probe:
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
     writing: Costs | None = None
+    stages: WriteStages | None = None
     stripe: StripeProbe | None = None
     compute: dict[str, Any] | None = None
 
@@ -133,6 +136,7 @@ class Probe:
             "costs": self.profile.costs.as_dict(),
             "spread": self.profile.spread,
             "writing": None if self.writing is None else self.writing.as_dict(),
+            "stages": None if self.stages is None else self.stages.as_dict(),
             "stripe": None if self.stripe is None else self.stripe.as_dict(),
             "notes": [*self.profile.notes, *self.notes],
             "rejected": self.profile.rejections,

@@ -12,6 +12,7 @@ OPENING_BYTES = 32 * KIB
 """Bytes that the engine reads to open an object of a server, roughly."""
 SIZES = tuple(KIB * 4**power for power in range(8))
 QUICK_SIZES = (KIB, 16 * KIB, 256 * KIB, 4 * MIB)
+LEAST_WRITE = 256 * KIB
 STREAMS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_STREAMS = (1, 4, 16)
 ALONE = 3
@@ -65,6 +66,15 @@ class ProbeParameters:
         own = asdict(replace(self, objects=tuple(map(_swathe.redact_url, self.objects)))).items()
         return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
 
+    @property
+    def write_sizes(self) -> tuple[int, ...]:
+        """Return the sizes of objects to write: the smallest, and those that show a bandwidth.
+
+        Each takes several round trips, and small ones between take about as long as the smallest.
+        """
+        larger = {MIB, *(each for each in self.sizes if each >= LEAST_WRITE)}
+        return (self.sizes[0], *sorted(larger))
+
     def cells(self) -> list[Cell]:
         """Return all combinations of size and streams that the byte budget allows."""
         cells = [Cell(size, streams, 0) for size in self.sizes for streams in self.streams]
@@ -89,5 +99,5 @@ class ProbeParameters:
         return (
             f"at most {requests:,} requests, {size_text(size)} and {self.max_time_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
-            f"1 to {streams} streams{', up to a fifth of it for writing' * self.write}"
+            f"1 to {streams} streams{', up to half of it for writing' * self.write}"
         )

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from swathe.costs.cost_model import Costs
     from swathe.costs.probing.reader_protocol import OpenedObject, VectorTiming
 
-COUNTS = (2, 20, 100, 200, 500, 1000)
-QUICK_COUNTS = (2, 100)
-"""Numbers of ranges tried."""
+COUNTS = (2, 20, 100, 200, 400, 1000)
+QUICK_COUNTS = (2, 100, 400)
+"""Numbers of ranges tried. The header of 400 is within what nginx takes, also for large objects."""
 PART_BYTES = 300
 """Assumed bytes of the headers of a part."""
 REPEATS = 3
 """Requests with each number of ranges; the quickest of them counts."""
 DEADLINE_S, QUICK_DEADLINE_S = 4.0, 2.0
+LEAST_S = 0.5
+"""Each number of ranges is tried once for this long, though the time of the study is up: a number
+that was not tried would be taken as refused, and regions read whole."""
 HEADER_BYTES = 7000
 """Longest `Range` header that is sent even if no longer one was tried: nginx takes 8 KiB."""
 
@@ -63,19 +66,21 @@ class VectorStudy:
         if not self.answers:
             return None
         (few, first), (most, last) = self.answers[0], self.answers[-1]
-        at_most = min(most, COUNTS[2])
-        many, timing = next(answer for answer in self.answers if answer[0] >= at_most)
-        range_s = 0.0
-        if many > few:
+
+        def range_s(count: int, timing: VectorTiming) -> float:
             # The time of the bytes is in the curve.
             for_bytes_s = float(costs.request_s(timing.bytes) - costs.request_s(first.bytes))
-            range_s = max(timing.seconds - first.seconds - for_bytes_s, 0.0) / (many - few)
+            return max(timing.seconds - first.seconds - for_bytes_s, 0.0) / (count - few)
+
+        # Whatever disturbs an answer makes it slower.
+        many = [answer for answer in self.answers if answer[0] >= min(most, COUNTS[2])]
+        least_range_s = min((range_s(*answer) for answer in many if answer[0] > few), default=0.0)
         is_merged = last.parts < most
         part_bytes = 0 if is_merged else max(last.bytes - most * ROW_BYTES, 0) / most
         return MultiRange(
             ranges=most,
             header_bytes=max(HEADER_BYTES, self.header_bytes),
-            range_s=range_s,
+            range_s=least_range_s,
             part_bytes=math.ceil(part_bytes),
             gap_bytes=stride_bytes(self.object_bytes, most) - ROW_BYTES if is_merged else 0,
         )
@@ -129,8 +134,8 @@ def study_vectors(
             break
         ranges = row_ranges(object_bytes, count)
         timings: list[VectorTiming] = []
-        for _ in range(REPEATS):
-            left_s = deadline - clock()
+        for turn in range(REPEATS):
+            left_s = max(deadline - clock(), 0.0 if turn else LEAST_S)
             likely_bytes = count * (ROW_BYTES + PART_BYTES)
             if left_s <= 0 or study.bytes_moved + likely_bytes > max_bytes:
                 break

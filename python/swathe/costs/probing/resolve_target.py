@@ -37,6 +37,7 @@ class ProbeTarget:
         folder: folder of a local store.
         writable: prefix of objects that can be written; None if the place is neither a folder nor
             a store of a bucket, of WebDAV, of XRootD or of several of these.
+        are_listed: whether the objects were found in a list, so that the user named none of them.
     """
 
     root: str
@@ -45,6 +46,7 @@ class ProbeTarget:
     stores: _swathe.Stores | None = None
     folder: Path | None = None
     writable: str | None = None
+    are_listed: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -97,6 +99,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             raise RegionError(
                 f"{_swathe.redact_url(text)}: is not an object of {_swathe.redact_url(name)}"
             )
+    are_listed = not objects_to_read and (is_store or folder is not None)
     if not objects_to_read and folder is not None:
         objects_to_read = largest_files(folder)
     if not objects_to_read:
@@ -112,8 +115,9 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     writable = f"{folder}/" if folder is not None else None
     if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
+    label = _swathe.redact_url(name)
     return ProbeTarget(
-        root_name, _swathe.redact_url(name), tuple(objects_to_read), stores, folder, writable
+        root_name, label, tuple(objects_to_read), stores, folder, writable, are_listed
     )
 
 

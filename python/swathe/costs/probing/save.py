@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from swathe.catalog import SampleRecord as KeptSample
 from swathe.catalog import this_host
 from swathe.core.format import KIB
+from swathe.costs.run_costs import KEY as RUN
 from swathe.stores.stripe_plan import SERVER_RATES
 
 if TYPE_CHECKING:
@@ -18,7 +22,11 @@ if TYPE_CHECKING:
     from swathe.costs.probing.probe_result import Probe
     from swathe.costs.probing.read_buffer import BufferStudy
 
+WRITE_STAGES = "write_stages"
+"""Key of the parts of a write among the parameters of a probe; older versions leave it out."""
 LEAST_BUFFER = 16 * KIB
+COMMITS = 3
+"""Transactions that are timed."""
 
 
 def keep_probe(catalog: Catalog, probe: Probe) -> None:
@@ -30,6 +38,8 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.end_reason}
     if probe.stripe is not None:
         parameters[SERVER_RATES] = probe.stripe.server_rates()
+    if probe.stages is not None:
+        parameters[WRITE_STAGES] = probe.stages.as_dict()
     traffic = probe.bytes_moved
     number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, traffic)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)
@@ -62,13 +72,35 @@ def keep_buffer(catalog: Catalog, root: str, study: BufferStudy) -> int | None:
     return size
 
 
-def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
-    """Store the costs of computing on this host.
+def keep_host(catalog: Catalog, compute: dict[str, Any]) -> dict[str, Any]:
+    """Store the costs of computing on this host, and what an entry in the catalogue takes.
+
+    Costs that were measured earlier and not now stay: a quick probe leaves out some.
+
+    Returns:
+        All costs of this host.
 
     Raises:
         CatalogError: If the catalogue cannot be written.
     """
+    compute = _join(catalog.compute(this_host()) or {}, compute)
+    times_s = []
+    for _ in range(COMMITS):
+        began_s = time.perf_counter()
+        catalog.put_compute(this_host(), compute, datetime.now(UTC))
+        times_s.append(time.perf_counter() - began_s)
+        compute = {**compute, RUN: {**compute.get(RUN, {}), "commit_s": median(times_s)}}
     catalog.put_compute(this_host(), compute, datetime.now(UTC))
+    return compute
+
+
+def _join(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name, at all levels: the later ones, else the earlier ones."""
+    values = {**earlier, **later}
+    for name in earlier.keys() & later.keys():
+        if isinstance(earlier[name], Mapping) and isinstance(later[name], Mapping):
+            values[name] = _join(earlier[name], later[name])
+    return values
 
 
 def _sample_records(samples: Iterable[Sample]) -> list[KeptSample]:

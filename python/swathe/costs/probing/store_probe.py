@@ -19,6 +19,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.errors import NotFoundError
 from swathe.core.format import KIB, MIB
+from swathe.core.store_schemes import is_added
 from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.robust_stats import lower_median
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from swathe.costs.probing.reader_protocol import OpenedObject, Reader, Timing
     from swathe.costs.probing.resolve_target import ProbeTarget
+    from swathe.costs.probing.write_stages import WriteStages
 
 OPENINGS = 3
 """Number of measurements of opening an object, and of opening a connection."""
@@ -134,6 +136,7 @@ class _ProbeRun:
         self.samples: list[Sample] = []
         self.sources: dict[str, OpenedObject] = {}
         self.sizes: dict[str, int] = {}
+        self.vanished: list[str] = []
         self.slots: dict[tuple[str, int], list[int]] = {}
         self.bytes_moved = self.requests = self.turn = 0
         self.connections = 1
@@ -146,25 +149,20 @@ class _ProbeRun:
 
     def run(self, tell: Callable[[str], None], writing: WriteProbe | None) -> Probe:
         """Run the whole probe."""
-        for name in self.parameters.objects:
-            begun_s = self.clock()
-            self.sources[name] = source = self.reader.open_source(name, self.stores)
-            self.sizes[name] = source.size
-            self._count(source.opened_bytes, 0 if self.place.is_local else 1)
-            if not self.place.is_local and len(self.sizes) == 1:
-                # It opened a connection, too, so it counts only where others took longer.
-                self._keep(Sample("open", source.opened_bytes, self.clock() - begun_s))
+        self._open_objects()
         largest = max(self.sizes.values())
         if largest < 1:
             name = _swathe.redact_url(self.parameters.objects[0])
             raise NotFoundError(f"{name}: is empty; nothing to measure")
+        write_sizes = self.parameters.write_sizes
         fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
         self.parameters = replace(self.parameters, sizes=tuple(fitting))
         tell(str(self.parameters))
         self.start_s = self.clock()
+        # First: a connection that idled for as long may be closed as it is used again, and what is
+        # timed is not tried twice. Objects are opened with more than one try.
+        stages = None if writing is None else self._write(writing, write_sizes)
         self._open()
-        if writing is not None:
-            self._write(writing)
         # Without the time of single requests of some sizes nothing else can be known.
         self._scout()
         vectors = self._vectors()
@@ -194,13 +192,31 @@ class _ProbeRun:
             + ([] if vectors is None else vectors.notes())
             + ([] if study is None else study.notes(profile.costs)),
             writing=None if write_profile is None else write_profile.costs,
+            stages=stages,
         )
+
+    def _open_objects(self) -> None:
+        """Open all objects but those of a list that have vanished since; one must be left."""
+        for name in self.parameters.objects:
+            begun_s = self.clock()
+            try:
+                source = self.reader.open_source(name, self.stores)
+            except NotFoundError:
+                is_last = len(self.vanished) + 1 == len(self.parameters.objects)
+                if is_last or not self.place.are_listed:
+                    raise
+                self.vanished.append(name)
+                continue
+            self.sources[name], self.sizes[name] = source, source.size
+            self._count(source.opened_bytes, 0 if self.place.is_local else 1)
+            if not self.place.is_local and len(self.sizes) == 1:
+                # It opened a connection, too, so it counts only where others took longer.
+                self._keep(Sample("open", source.opened_bytes, self.clock() - begun_s))
+        self.parameters = replace(self.parameters, objects=tuple(self.sources))
 
     def _vectors(self) -> VectorStudy | None:
         """Learn how requests for many ranges are answered; None of stores that have none."""
-        if self.place.is_striped or self.place.is_local:
-            return None
-        if _swathe.StoreKind(self.place.root).is_bucket:
+        if not self._has_requests() or _swathe.StoreKind(self.place.root).is_bucket:
             return None
         options = self._study_options()
         options["max_time_s"] = min(options["max_time_s"], self._left_s() / 3)
@@ -208,9 +224,13 @@ class _ProbeRun:
         self._count(study.bytes_moved, study.requests)
         return study
 
+    def _has_requests(self) -> bool:
+        """Return whether objects are read by requests of HTTP to one server."""
+        return not (self.place.is_striped or self.place.is_local or is_added(self.place.root))
+
     def _study_multiplex(self, costs: Costs) -> MultiplexStudy | None:
         """Learn how requests on one connection are answered; None of stores that have none."""
-        if self.place.is_striped or self.place.is_local:
+        if not self._has_requests():
             return None
         study = study_multiplexing(self._largest(), costs, **self._study_options())
         self._count(study.bytes_moved, study.requests)
@@ -232,9 +252,9 @@ class _ProbeRun:
         """Measure the time before the first byte."""
         name, source = next(iter(self.sources.items()))
         part = [(0, min(self.parameters.sizes[0], source.size))]
-        first_bytes = source.opened_bytes
+        first_bytes, begun_s = source.opened_bytes, self.clock()
         for turn in range(OPENINGS):
-            if turn and self.clock() - self.start_s > self.parameters.max_time_s / 8:
+            if turn and self.clock() - begun_s > self.parameters.max_time_s / 8:
                 break
             seconds = self.reader.measure_open(name, self.stores)[0]
             self._count(first_bytes, 0 if self.place.is_local else 1)
@@ -478,7 +498,7 @@ class _ProbeRun:
         return cache_state(self.resident) if self.place.is_local else "remote"
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = [f"{_swathe.redact_url(name)}: vanished, left out" for name in self.vanished]
         cache = self._cache()
         if cache == "warm":
             notes.append("the files were in memory (page cache): this is not the disk's speed")
@@ -488,9 +508,13 @@ class _ProbeRun:
             notes.append("the objects are small: their bytes were read more than once")
         return notes
 
-    def _write(self, writing: WriteProbe) -> None:
-        """Write what a fifth of the budgets allows; the rest is for reading."""
-        limits = self.parameters.max_time_s / 5, self.parameters.max_bytes // 5
-        for sample in writing.samples(self.parameters.sizes, *limits, self.rng, self.clock):
+    def _write(self, writing: WriteProbe, sizes: Sequence[int]) -> WriteStages:
+        """Write what half of the budgets allows, a fifth of it for the parts of a write."""
+        seconds, size = self.parameters.max_time_s / 10, self.parameters.max_bytes // 10
+        limits = 4 * seconds, 4 * size
+        for sample in writing.samples(sizes, *limits, self.rng, self.clock):
             self._keep(sample)
             self._count(sample.bytes, sample.requests)
+        stages = writing.stages(seconds, size, self.clock)
+        self._count(stages.bytes_moved, stages.objects)
+        return stages

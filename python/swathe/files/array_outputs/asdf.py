@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.arrays.indexing import run_asdf_rest
 from swathe.core.errors import OptionError, OutputError
 from swathe.files.array_outputs.asdf_rest import Rest
+from swathe.files.array_outputs.gwcs_of_part import system_of_part
 from swathe.files.array_outputs.hdf5 import INTERNAL
 from swathe.files.array_outputs.source import open_source
 
@@ -102,9 +103,6 @@ def _system_of(cutout: VariableSet, source: ArrayFile) -> tuple[str, Any] | None
 
     The node is written as it is: no tag of it is resolved here.
     """
-    import asdf
-
-    from swathe.arrays.indexing import run_gwcs
     from swathe.files.places.sky import gwcs_path
 
     box = cutout.box
@@ -114,7 +112,4 @@ def _system_of(cutout: VariableSet, source: ArrayFile) -> tuple[str, Any] | None
     path = gwcs_path(array)
     if path is None:
         return None
-    what = f"{array.url}, array {array.path}"
-    content = run_gwcs("shift", {"path": path, "start": list(box[:2])}, array.reads, what)
-    with asdf.open(BytesIO(content), _force_raw_types=True) as part:
-        return path, part.tree["wcs"]
+    return path, system_of_part(array, path, box[:2])

@@ -37,7 +37,7 @@ class Rest:
             node: the node, as `readers.asdf.rest` has it.
             own_keys: keys that are left out.
         """
-        members = node["pairs"] if isinstance(node, dict) else ()
+        members = node.get("pairs", ()) if isinstance(node, dict) else ()
         for key, value in enumerate(node) if isinstance(node, list) else members:
             name = str(key)
             if name in own_keys or value is None:
@@ -62,7 +62,9 @@ def _words(node: Any) -> list[str]:
     words: list[str] = []
 
     def write(node: Any) -> None:
-        if isinstance(node, dict):
+        if isinstance(node, dict) and "timestamp" in node:
+            words.append(node["timestamp"])
+        elif isinstance(node, dict):
             words.append("{")
             for number, (key, value) in enumerate(node["pairs"]):
                 text = _scalar(key)

@@ -58,9 +58,12 @@ def fits_bytes(cutout: VariableSet) -> bytes:
     wcs, global_attrs = _wcs(cutout), cutout.global_attrs
     primary = fits.PrimaryHDU()
     hdus = fits.HDUList([primary])
+    coordinates = str(cutout.variables[cutout.name].attrs.get("coordinates", "")).split()
     for name, variable in cutout.variables.items():
         is_main = name == cutout.name
-        if not is_main and (variable.data.dtype.kind not in "biuf" or not variable.data.ndim):
+        # Of one element: the time of a map, but not what only has attributes, as a projection.
+        has_values = bool(variable.data.ndim) or name in coordinates
+        if not is_main and (variable.data.dtype.kind not in "biuf" or not has_values):
             continue
         hdu = primary if is_main else fits.ImageHDU()
         if is_main and wcs is not None:

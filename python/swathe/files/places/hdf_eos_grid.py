@@ -3,8 +3,7 @@
 Pixels are the equal parts of the area between the corners, in either registration.
 
 References:
-    HDF-EOS Library User's Guide, volume 1, 5 (grids) and appendix A (packed degrees of GCTP);
-    CF conventions, appendix F (grid mappings).
+    HDF-EOS Library User's Guide, volume 1, 5 (grids).
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from swathe.arrays.struct_metadata import STRUCTURE, integer_of, structures_of, without_quotes
-from swathe.core.errors import FormatError, RegionError
+from swathe.core.errors import FormatError, OptionError, RegionError
 from swathe.files.places.coordinates import ATTRIBUTES, check_size, index_box
+from swathe.files.places.gctp import ALL, GEOGRAPHIC, corner_degrees, projection_of
 from swathe.files.places.grid import axis_ranges
 from swathe.files.variable import Variable
 
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from swathe.arrays.array_tree import ArrayTree
     from swathe.files.array import Array
     from swathe.files.places.bounds import Bounds
+    from swathe.files.places.gctp import MapProjection
 
-GEOGRAPHIC, SINUSOIDAL = "GCTP_GEO", "GCTP_SNSOID"
-EARTH_RADII_M = (6.2e6, 6.5e6)
-"""Radii of the Earth; a file that names another one is of another planet."""
 MAPPING = "crs"
 """Name of the grid mapping of a cut."""
 LENGTHS = {
@@ -50,9 +48,9 @@ class EosGrid:
         name: its name.
         axes: numbers of the axes YDim and XDim of the array.
         shape: pixels along them.
-        y: outer edges of the first and the last row: degrees, or metres if sinusoidal.
+        y: outer edges of the first and the last row: degrees, or metres of a projection.
         x: outer edges of the first and the last column.
-        radius_m: radius of the sphere of a sinusoidal grid; `None` if it is geographic.
+        projection: its projection; `None` if it is geographic.
     """
 
     name: str
@@ -60,26 +58,26 @@ class EosGrid:
     shape: tuple[int, int]
     y: tuple[float, float]
     x: tuple[float, float]
-    radius_m: float | None
+    projection: MapProjection | None
 
     def ranges(self, bounds: Bounds) -> list[dict[int, tuple[int, int]]]:
         """Return the parts whose pixel centres lie in bounds, by number of the axis.
 
-        Of a sinusoidal grid it is the smallest box of indices that has all of them.
+        Of a projection it is the smallest box of indices that has all of them.
 
         Raises:
-            LimitError: If an axis is too long, or a sinusoidal grid too large.
+            LimitError: If an axis is too long, or the grid of a projection too large.
         """
         import numpy as np
 
         y, x = self.axes
         height, width = self.shape
-        if self.radius_m is not None:
+        if self.projection is not None:
             check_size(f"grid {self.name}", self.shape)
         for length in self.shape:
             check_size(f"grid {self.name}", (1, length))
         columns = np.arange(width) + 0.5
-        if self.radius_m is None:
+        if self.projection is None:
             rows = np.arange(height) + 0.5
             north, east = self._along(self.y, height, rows), self._along(self.x, width, columns)
             ends = axis_ranges(north, east, bounds)
@@ -106,19 +104,16 @@ class EosGrid:
             self._along(self.x, self.shape[1], columns),
             indexing="ij",
         )
-        if self.radius_m is None:
+        if self.projection is None:
             return y, x
-        with np.errstate(divide="ignore", invalid="ignore"):
-            longitude = np.degrees(x / (self.radius_m * np.cos(y / self.radius_m)))
-        longitude[~(np.abs(longitude) <= 180.000001)] = np.nan
-        return np.degrees(y / self.radius_m), longitude
+        return self.projection.degrees(y, x)
 
     def variables(
         self, spans: Mapping[int, tuple[int, int]], single: frozenset[int], names: tuple[str, ...]
     ) -> dict[str, Variable]:
         """Return the coordinates of the pixels of a region.
 
-        They are `lat` and `lon` in degrees; of a sinusoidal grid `y` and `x` in metres.
+        They are `lat` and `lon` in degrees; of a projection `y` and `x` in metres.
 
         Args:
             spans: `(start, stop)` by the number of the axis of the array.
@@ -128,7 +123,7 @@ class EosGrid:
         import numpy as np
 
         kinds = LENGTHS
-        if self.radius_m is None:
+        if self.projection is None:
             kinds = {"lat": ATTRIBUTES["latitude"], "lon": ATTRIBUTES["longitude"]}
         variables = {}
         sides = zip(kinds, self.axes, self.shape, (self.y, self.x), strict=True)
@@ -140,19 +135,12 @@ class EosGrid:
         return variables
 
     def mapping(self) -> Variable | None:
-        """Return the grid mapping of a sinusoidal grid; `None` if it is geographic."""
+        """Return the grid mapping of a projection; `None` if the grid is geographic."""
         import numpy as np
 
-        if self.radius_m is None:
+        if self.projection is None:
             return None
-        attrs = {
-            "grid_mapping_name": "sinusoidal",
-            "earth_radius": self.radius_m,
-            "longitude_of_central_meridian": 0.0,
-            "false_easting": 0.0,
-            "false_northing": 0.0,
-        }
-        return Variable(np.zeros((), np.int32), (), attrs)
+        return Variable(np.zeros((), np.int32), (), self.projection.attributes())
 
     @staticmethod
     def _along(ends: tuple[float, float], length: int, at: NDArray[Any]) -> NDArray[np.float64]:
@@ -169,11 +157,13 @@ def eos_grid(array: Array) -> EosGrid | None:
 
     Raises:
         FormatError: If `StructMetadata` does not describe the grid of the array.
-        RegionError: If the grid is not around Greenwich, or is of another planet.
+        OptionError: If the projection needs pyproj, which is not installed.
+        RegionError: If the grid is of another planet or an unknown ellipsoid; if it is sinusoidal
+            and not around Greenwich.
     """
     entries = _entries(array)
-    projection = _projection(entries)
-    if projection not in (GEOGRAPHIC, SINUSOIDAL):
+    name = _projection(entries)
+    if name not in ALL:
         return None
     what = f"{array.url}, array {array.path}: StructMetadata"
     sides = [each.partition(":")[0] for each in array.dims]
@@ -192,18 +182,18 @@ def eos_grid(array: Array) -> EosGrid | None:
     y, x = (top, bottom), (left, right)
     y = y[::-1] if origin.startswith("L") else y
     x = x[::-1] if origin.endswith("R") else x
-    radius_m = None if projection == GEOGRAPHIC else _radius(what, entries)
-    if radius_m is None:
-        y, x = _degrees(what, y, 90), _degrees(what, x, 360)
+    projection = None if name == GEOGRAPHIC else projection_of(what, name, entries)
+    if projection is None:
+        y, x = corner_degrees(what, y, x)
     axes = sides.index("YDim"), sides.index("XDim")
     shape = array.shape[axes[0]], array.shape[axes[1]]
-    return EosGrid(without_quotes(entries["GridName"]), axes, shape, y, x, radius_m)
+    return EosGrid(without_quotes(entries["GridName"]), axes, shape, y, x, projection)
 
 
 def other_projection(array: Array) -> str | None:
     """Return the projection of an array's grid of HDF-EOS that is not read; `None` without one."""
     projection = _projection(_entries(array))
-    return None if projection in ("", GEOGRAPHIC, SINUSOIDAL) else projection
+    return None if projection in ("", *ALL) else projection
 
 
 def grid_coordinates(
@@ -218,22 +208,12 @@ def grid_coordinates(
     """
     try:
         grid = eos_grid(array)
-    except (FormatError, RegionError) as error:
+    except (FormatError, OptionError, RegionError) as error:
         warnings.warn(f"{error}: the cut has no place", stacklevel=4)
         return {}, None
     if grid is None:
         return {}, None
     return grid.variables(spans, single, names), grid.mapping()
-
-
-def check_radius(radius_m: float) -> None:
-    """Check that a radius is that of the Earth.
-
-    Raises:
-        RegionError: If it is not.
-    """
-    if not EARTH_RADII_M[0] <= radius_m <= EARTH_RADII_M[1]:
-        raise RegionError(f"expected the radius of the Earth, found {radius_m:g} m")
 
 
 def _entries(array: Array) -> dict[str, str]:
@@ -254,33 +234,8 @@ def _projection(entries: Mapping[str, str]) -> str:
     return entries.get("Projection", "").removeprefix("HE5_")[:100]
 
 
-def _radius(what: str, entries: Mapping[str, str]) -> float:
-    """Return the radius of a sinusoidal grid around Greenwich in metres."""
-    try:
-        numbers = [float(each) for each in entries.get("ProjParams", "").strip("()").split(",")]
-    except ValueError:
-        raise FormatError(f"{what}: expected numbers in ProjParams, found others") from None
-    check_radius(numbers[0])
-    if any(numbers[1:]):
-        raise RegionError(f"expected a sinusoidal grid around Greenwich, found {numbers[:13]}")
-    return numbers[0]
-
-
 def _pair(text: str) -> tuple[float, float]:
     x, y = map(float, text.strip("()").split(","))
     if not (math.isfinite(x) and math.isfinite(y)):
         raise ValueError(f"expected two numbers, found {text}")
     return x, y
-
-
-def _degrees(what: str, ends: tuple[float, float], most: float) -> tuple[float, float]:
-    """Return angles of DDDMMMSSS.SS (GCTP) in degrees."""
-    angles = []
-    for angle in ends:
-        whole, rest = divmod(abs(angle), 1e6)
-        minutes, seconds = divmod(rest, 1e3)
-        degrees = whole + minutes / 60 + seconds / 3600
-        if minutes > 60 or seconds > 60 or degrees > most:
-            raise FormatError(f"{what}: expected a corner in degrees, DDDMMMSSS.SS, found {angle}")
-        angles.append(math.copysign(degrees, angle))
-    return angles[0], angles[1]

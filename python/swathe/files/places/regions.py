@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.files.places.bounds import Bounds
 from swathe.files.places.coordinates import axes_of, find, scopes_of, sureness
+from swathe.files.places.gctp import ALL
 from swathe.files.places.geotiff import has_place, raster_ranges
 from swathe.files.places.grid import grid_ranges
-from swathe.files.places.hdf_eos_grid import GEOGRAPHIC, SINUSOIDAL, eos_grid, other_projection
+from swathe.files.places.hdf_eos_grid import eos_grid, other_projection
 from swathe.files.places.swath import swath_box
 from swathe.files.places.tie_points import tie_points
 
@@ -140,7 +141,7 @@ def _no_place(array: Array) -> RegionError:
     if projection is not None:
         return RegionError(
             f"{array.url}, array {array.path}: expected latitude and longitude, or a grid in "
-            f"{GEOGRAPHIC} or {SINUSOIDAL}, found {projection}"
+            f"one of {', '.join(ALL)}, found {projection}"
         )
     return RegionError(
         f"{array.url}, array {array.path}: expected latitude and longitude on axes of the array "

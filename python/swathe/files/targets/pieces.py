@@ -207,11 +207,15 @@ class RowPiece(NamedTuple):
         rows: the rows.
         is_last: whether no others follow.
         next_rows: rows that were read already, and are in the next piece.
+        later: objects that are to be brought to disk; their rows cannot be cut yet.
+        read_again: function that returns all rows, with the regions of those of some objects.
     """
 
     rows: RowTable
     is_last: bool
     next_rows: RowTable | None = None
+    later: frozenset[str] = frozenset()
+    read_again: Callable[[frozenset[str]], RowTable] | None = None
 
 
 def whole_objects(

@@ -79,6 +79,7 @@ def read_targets(
     first: int = 0,
     names: Callable[[list[str]], list[str]] = unique_names,
     tree_of: Callable[[str], ArrayTree | None] | None = None,
+    faults_of: Callable[[Sequence[str]], Mapping[str, str]] | None = None,
 ) -> RowTable:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
@@ -89,6 +90,7 @@ def read_targets(
     table has their groups and bands. For a piece of a list, `first` is the number of its first
     target, and `names` returns the names of results from ids. `tree_of` returns the arrays of a
     file that is not FITS, and keeps its chunk index; without it no such file is opened.
+    `faults_of` returns which files cannot be read, and why, before any is opened.
 
     Raises:
         TargetsError: If the table cannot be read or lacks columns.
@@ -117,6 +119,8 @@ def read_targets(
     rows = rows_of_columns(
         columns, len(table), _file_name(store, folder, choices.file), first, wrong
     )
+    if faults_of is not None:
+        rows = rows.with_status(_faults(rows, faults_of(rows.source.values)))
     rows.name, rows.planes = names(rows.id), DictColumn.same(planes, len(rows))
     if tree_of is not None:
         rows = with_arrays(rows, columns, tree_of)
@@ -190,6 +194,7 @@ def rows_of_columns(
         bytes=np.broadcast_to(np.int64(0), count),
         version=DictColumn.same("", count),
         sha256=np.broadcast_to(np.uint8(0), (count, DIGEST_BYTES)),
+        granule=DictColumn.same(None, count),
     ).with_status(faults)
 
 
@@ -207,6 +212,18 @@ def _check_length(name: str, texts: list[str], first: int | None) -> None:
         f"{where}{name}: expected up to {LONGEST_TEXT:,} characters, found {len(text):,} "
         f"({text[:40]!r}...)"
     )
+
+
+def _faults(rows: RowTable, by_file: Mapping[str, str]) -> dict[int, Fault]:
+    """Return the faults of sound rows whose file cannot be read."""
+    if not by_file:
+        return {}
+    sources, sound = rows.source.list(), rows.sound.tolist()
+    return {
+        row: ("error", by_file[file])
+        for row, file in enumerate(sources)
+        if sound[row] and file in by_file
+    }
 
 
 def _file_name(store: str | None, folder: Path | None, file: str | None) -> Callable[[str], str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swathe.costs.format_costs import SOURCE
 from swathe.operations.operation import ConvertingOperation, ResultFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from swathe.files.cutout import Cutout
@@ -64,7 +65,13 @@ class CutOperation(ConvertingOperation):
         ),
     )
 
-    def convert(self, cutout: Cutout, name: Path) -> bytes:
+    def convert(
+        self,
+        cutout: Cutout,
+        name: Path,
+        options: Mapping[str, Any],  # noqa: ARG002 - it has none
+        should_stop: Callable[[], bool],  # noqa: ARG002 - it is quick
+    ) -> bytes:
         """Return the pixels or the picture."""
         from swathe.files.conversion import convert
 

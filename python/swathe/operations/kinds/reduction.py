@@ -97,15 +97,16 @@ class ReduceOperation(ReducingOperation):
         options: Mapping[str, Any],
         path: Path,
         most_bytes: int | None,
+        count: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Read the pixels of a granule, and check that they can be added to a grid."""
         from swathe.operations.reduction.cell_statistics import names_of_statistics
-        from swathe.operations.reduction.granule import granule_of, pixels_of
         from swathe.operations.reduction.reduction import check_pixels
+        from swathe.operations.reduction.swath import pixels_of, swath_of
 
         condition = _condition(options["where"])
-        granule = granule_of(source, array or options["array"] or None, condition, most_bytes)
-        pixels = pixels_of(granule, condition)
+        swath = swath_of(source, array or options["array"] or None, condition, count, most_bytes)
+        pixels = pixels_of(swath, condition)
         # What cannot be added is an error of this granule, not of the result.
         check_pixels(pixels, names_of_statistics(options["statistics"]))
         pixels.save(path)
@@ -139,7 +140,7 @@ class ReduceOperation(ReducingOperation):
         self, file: ArrayFile, array: str | None, options: Mapping[str, Any]
     ) -> list[Array]:
         """Return the variable, its latitudes and longitudes, and the arrays of the condition."""
-        from swathe.operations.reduction.granule import granule_arrays
+        from swathe.operations.reduction.swath import granule_arrays
 
         condition = _condition(options["where"])
         variable, pair, others = granule_arrays(file, array or options["array"] or None, condition)

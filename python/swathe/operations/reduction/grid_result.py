@@ -41,6 +41,7 @@ class GridResult:
         outside: number of pixels in no cell: outside of the bounds, or without a place.
         attrs: units and names of the values, and the condition.
         sources: paths and URLs of the files that were read; none of them is ever replaced.
+        bytes_moved: bytes read from stores, as stored, in `requests` requests.
     """
 
     grid: GridSpec
@@ -51,6 +52,8 @@ class GridResult:
     outside: int
     attrs: dict[str, Any]
     sources: tuple[str, ...] = ()
+    bytes_moved: int = 0
+    requests: int = 0
 
     def __getitem__(self, statistic: str) -> NDArray[Any]:
         """Return the array of a statistic.

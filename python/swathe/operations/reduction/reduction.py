@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import mmap
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,18 @@ from swathe.operations.reduction.cell_statistics import (
     names_of_statistics,
 )
 from swathe.operations.reduction.condition import Condition
-from swathe.operations.reduction.granule import granule_of, pixels_of
 from swathe.operations.reduction.grid_result import COUNTS, GridResult
 from swathe.operations.reduction.grid_spec import GridSpec
 from swathe.operations.reduction.pixels import Pixels
+from swathe.operations.reduction.swath import pixels_of, swath_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+LEAST_MAPPING_BYTES = 4 << 20
+"""Bytes of an array for which NumPy asks for large pages."""
 
 
 class Reduction:
@@ -107,7 +111,7 @@ class Reduction:
         data = {}
         for name in names:
             cells, is_count = self._native.cells, name in COUNTS
-            out: NDArray[Any] = np.zeros(cells, np.int64) if is_count else np.full(cells, np.nan)
+            out: NDArray[Any] = _zeros(cells) if is_count else np.full(cells, np.nan)
             self._native.write(name, out)
             if rows is not None and columns is not None:
                 out = out.reshape(len(rows) - 1, len(columns) - 1)
@@ -119,6 +123,17 @@ class Reduction:
         return GridResult(
             self.grid, data, rows, columns, latitudes, self._native.outside, attributes
         )
+
+
+def _zeros(cells: int) -> NDArray[np.int64]:
+    """Return zeros. Pages of them take memory and time when they are written.
+
+    NumPy asks the system for pages of 2 MiB, and granules lie in some cells of all of these.
+    """
+    if cells * 8 < LEAST_MAPPING_BYTES:
+        return np.zeros(cells, np.int64)
+    pages = mmap.mmap(-1, cells * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.int64)
 
 
 def check_pixels(pixels: Pixels, statistics: Sequence[str]) -> None:
@@ -157,7 +172,7 @@ def reduce(
 
     Args:
         sources: path, URL or pattern (`day/*.nc`), an object with `data`, `latitude` and
-            `longitude` (such as `Granule`), or several of them.
+            `longitude` (such as `Swath`), or several of them.
         grid: `0.25deg`, `0.5x0.25deg` (latitude x longitude), `N80` (Gaussian), `healpix64`
             (nested), `healpix64-ring`, or a `GridSpec`.
         statistics: some of mean, count, std, min, max and mode (of integers of at most 256 values).
@@ -179,18 +194,26 @@ def reduce(
     reduction = Reduction(grid, statistics, threads)
     attrs: dict[str, Any] = {}
     urls: list[str] = []
+    bytes_moved = requests = 0
+
+    def count(traffic: Mapping[str, Any]) -> None:
+        nonlocal bytes_moved, requests
+        bytes_moved += traffic["bytes_moved"]
+        requests += traffic["requests"]
+
     is_empty = True
     for source in _each(sources):
         is_file = isinstance(source, str | os.PathLike)
-        granule = granule_of(source, array, condition) if is_file else source
-        pixels = pixels_of(granule, condition)
+        swath = swath_of(source, array, condition, count) if is_file else source
+        pixels = pixels_of(swath, condition)
         reduction.add_pixels(pixels)
         is_empty = False
         attrs = attrs or pixels.attrs
-        urls += [url for url in (getattr(granule, "url", None),) if url is not None]
+        urls += [url for url in (getattr(swath, "url", None),) if url is not None]
     if is_empty:
         raise OptionError("sources: expected at least one, found none")
-    return replace(reduction.result(attrs, where), sources=tuple(urls))
+    result = reduction.result(attrs, where)
+    return replace(result, sources=tuple(urls), bytes_moved=bytes_moved, requests=requests)
 
 
 def _each(sources: Any) -> Iterator[Any]:

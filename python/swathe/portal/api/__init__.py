@@ -11,11 +11,20 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from swathe import _swathe
-from swathe.core.errors import JobError, SwatheError
-from swathe.core.value_errors import fault_text
-from swathe.portal.api import archive, jobs, results
+from swathe.core.errors import JobError, SubscriptionError, SwatheError
+from swathe.portal.api import (
+    algorithms,
+    archive,
+    jobs,
+    libraries,
+    orders,
+    results,
+    run_views,
+    runs,
+    subscriptions,
+)
 from swathe.portal.api.models import ErrorModel
-from swathe.portal.http_errors import headers_of, status_of, text_of
+from swathe.portal.http_errors import headers_of, request_fault, status_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +39,7 @@ FAULTS: dict[int | str, dict[str, Any]] = {
         (401, "A valid token is required."),
         (403, "The user may not do or read this."),
         (404, "Not found."),
-        (409, "The state of the job does not allow this."),
+        (409, "The state of the job or subscription does not allow this."),
         (413, "A fixed limit is exceeded."),
         (422, "A value is invalid."),
         (429, "A limit is exceeded for now; see Retry-After."),
@@ -53,7 +62,8 @@ def make_api(portal: Portal) -> FastAPI:
         dependencies=[Depends(HTTPBearer(auto_error=False))],
     )
     api.state.portal = portal
-    for part in (archive, jobs, results):
+    job_parts = (archive, jobs, results, orders, subscriptions)
+    for part in (*job_parts, runs, run_views, algorithms, libraries):
         api.include_router(part.router)
     api.add_exception_handler(SwatheError, _swathe_error)
     api.add_exception_handler(RequestValidationError, _invalid_request)
@@ -70,17 +80,18 @@ def _answer(
 
 async def _swathe_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SwatheError)
-    # The request is valid, but the state of the job does not allow it.
-    conflict = isinstance(error, JobError) and "job_id" in request.path_params
+    # The request is valid, but the state of what it is about does not allow it.
+    states = {"job_id": JobError, "subscription_id": SubscriptionError}
+    conflict = any(
+        name in request.path_params and isinstance(error, kind) for name, kind in states.items()
+    )
     status = 409 if conflict else status_of(error)
     return _answer(status, text_of(error), type(error).__name__, headers_of(error))
 
 
 async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part)[:50] for part in first["loc"][:6])
-    return _answer(422, f"{place}: {fault_text(first)}", "RequestError")
+    return _answer(422, request_fault(error), "RequestError")
 
 
 async def _internal_error(_request: Request, _error: Exception) -> JSONResponse:

@@ -12,7 +12,7 @@ from swathe.catalog import SCOPES, GranuleQuery, this_host
 from swathe.core.errors import DatasetError
 from swathe.datasets.search import find
 from swathe.operations.registry import formats, operations
-from swathe.portal.access import Reader
+from swathe.portal.access import Reader, Submitter
 from swathe.portal.api import models
 from swathe.portal.context import Portal, portal_of
 from swathe.portal.users import User
@@ -32,8 +32,9 @@ Angle = Annotated[float, Query(allow_inf_nan=False)]
 @router.get("/about")
 async def about(request: Request, user: Reader) -> models.About:
     """Return the version and limits of this portal, and the user of the request."""
-    config = portal_of(request).config
-    limits = config.limits
+    portal = portal_of(request)
+    config = portal.config
+    limits, share = config.limits, portal.jobs.limits.share_of(user.name)
     return models.About(
         title=config.vo.title,
         version=_swathe.__version__,
@@ -44,7 +45,9 @@ async def about(request: Request, user: Reader) -> models.About:
             rows_per_job=limits.rows_per_job,
             rows_waiting=limits.rows_waiting,
             jobs=limits.jobs,
-            result_bytes=round(limits.result_gb * 1e9),
+            result_bytes=share.result_bytes,
+            slots=share.slots,
+            priority=share.priority,
             body_bytes=round(limits.body_mb * 1e6),
             keep_days=config.results.keep_days,
             longest_days=limits.longest_days,
@@ -65,6 +68,12 @@ def datasets(request: Request, _user: Reader) -> Any:
 def dataset(request: Request, _user: Reader, name: Name) -> Any:
     """Return a dataset."""
     return portal_of(request).catalog.dataset(name)
+
+
+@router.delete("/datasets/{name}", status_code=204)
+def remove_dataset(request: Request, user: Submitter, name: Name) -> None:
+    """Remove a dataset that your orders or subscriptions filled, with its objects."""
+    portal_of(request).jobs.outputs.remove(name, user.name)
 
 
 @router.get("/datasets/{name}/footprints", response_model=models.Footprints)

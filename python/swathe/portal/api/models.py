@@ -18,12 +18,18 @@ from pydantic import (
 )
 
 from swathe.catalog import Dataset, Outcome, ProfileRecord, Store
+from swathe.catalog.records.algorithms import AlgorithmRecord, GroupRunRecord, LibraryRecord
+from swathe.catalog.records.runs import FailoverRecord, RunRecord
+from swathe.catalog.records.subscriptions import Subscription
 from swathe.catalog.reservations import ReservationRecord
 from swathe.core.box import Mode
 from swathe.core.docstrings import attributes_of, summary_of
+from swathe.core.grouping import GroupBy
 from swathe.jobs.types import ASKED_FORMAT, Estimate, Job, Options, Row
+from swathe.operations.operation import NumberOption, ObjectOption, Operation, OperationOption
 from swathe.operations.registry import formats, operations, own_options
 from swathe.portal.config import TokenPolicy
+from swathe.portal.run_overview import ArrayOverview
 from swathe.workers.pool import (
     GrowthStatus,
     HandOver,
@@ -34,6 +40,18 @@ from swathe.workers.pool import (
 )
 
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+
+
+def check_words(content: Any, **words: str) -> Any:
+    """Return a body, if it has no field of another API's name.
+
+    Raises:
+        ValueError: If it has one; it names the field that is meant.
+    """
+    for other, word in words.items():
+        if isinstance(content, dict) and other in content:
+            raise ValueError(f"expected {word}, found {other}")
+    return content
 
 
 class ApiModel(BaseModel):
@@ -107,6 +125,17 @@ def _choices(description: str, names: Iterable[str]) -> Any:
     return (Literal[values] if values else str) | None, Field(None, description=description)
 
 
+def _field(kind: Operation, option: OperationOption) -> Any:
+    """Return the field of an option of an operation; `None` if it is not given."""
+    description = f"{option.help}, for operation {kind.name}."
+    match option:
+        case ObjectOption():
+            return dict[str, Cell] | str | None, Field(None, description=description)
+        case NumberOption():
+            return float | str | None, Field(None, description=description)
+    return _choices(description, option.values)
+
+
 if TYPE_CHECKING:
 
     class OptionsModel(CommonOptionsModel):
@@ -118,10 +147,7 @@ else:
         __doc__=CommonOptionsModel.__doc__,
         operation=_choices("What to make from the targets.", operations()),
         format=_choices("Format of each result.", formats()),
-        **{
-            name: _choices(f"{option.help}, for operation {kind.name}.", option.values)
-            for name, (kind, option) in own_options().items()
-        },
+        **{name: _field(kind, option) for name, (kind, option) in own_options().items()},
     )
 
 
@@ -174,12 +200,14 @@ EstimateModel = record_model("EstimateModel", Estimate)
 
 
 class LimitsModel(BaseModel):
-    """Limits of one user, one job and one request."""
+    """Limits of the user of the request, one job and one request."""
 
     rows_per_job: int
     rows_waiting: int
     jobs: int
     result_bytes: int
+    slots: int
+    priority: int
     body_bytes: int
     keep_days: float
     longest_days: float
@@ -265,3 +293,144 @@ OutcomeModel = record_model("OutcomeModel", Outcome)
 OutcomeList = create_model(
     "OutcomeList", __doc__="Predictions, latest first.", predictions=list_of(OutcomeModel)
 )
+
+
+AlgorithmModel = record_model("AlgorithmModel", AlgorithmRecord)
+AlgorithmList = create_model(
+    "AlgorithmList", __doc__="Versions of algorithms.", algorithms=list_of(AlgorithmModel)
+)
+AlgorithmDetail = create_model(
+    "AlgorithmDetail",
+    __base__=AlgorithmModel,
+    __doc__="A version of an algorithm, with what it reads and writes.",
+    definition=(dict[str, Any], ...),
+)
+GroupRunModel = record_model("GroupRunModel", GroupRunRecord)
+LibraryModel = record_model("LibraryModel", LibraryRecord)
+LibraryList = create_model(
+    "LibraryList", __doc__="Versions of libraries of one user.", libraries=list_of(LibraryModel)
+)
+LibraryDetail = create_model(
+    "LibraryDetail",
+    __base__=LibraryModel,
+    __doc__="A version of a library, with the sizes of its files in bytes.",
+    flags=(list[str], ...),
+    headers=(list[str], ...),
+    modules=(list[str], ...),
+    files=(dict[str, int], ...),
+)
+SubscriptionModel = record_model("SubscriptionModel", Subscription)
+SubscriptionList = create_model(
+    "SubscriptionList",
+    __doc__="Subscriptions, newest first.",
+    subscriptions=list_of(SubscriptionModel),
+)
+NewSubscriptionDetail = create_model(
+    "NewSubscriptionDetail",
+    __base__=SubscriptionModel,
+    __doc__="A new subscription, with the secret of its webhook, which is never shown again.",
+    secret=(str | None, ...),
+)
+
+
+class NewSubscriptionModel(BaseModel):
+    """A subscription to add."""
+
+    model_config = ConfigDict(extra="forbid")
+    algorithm: str = Field(
+        max_length=100, description="Algorithm, NAME or NAME@VERSION; or reduce."
+    )
+    collection: str = Field(max_length=100, description="Name of the dataset.")
+    bbox: tuple[float, float, float, float] | None = Field(
+        None, description="West, south, east, north, degrees; west > east crosses the dateline."
+    )
+    time: tuple[str | float | None, str | float | None] | None = Field(
+        None, description="Start and end, MJD or text (UTC); null for an open end."
+    )
+    filter: str | dict[str, Any] | None = Field(None, description="CQL2, as text or JSON.")
+    options: dict[str, Any] = Field(
+        {}, description="`parameters` and `files` of the algorithm, or options of reduce."
+    )
+    group: GroupBy | None = None
+    wait_s: float = Field(0.0, description="Wait for a group that is not complete, seconds.")
+    until: AwareDatetime | None = None
+    webhook: str | None = Field(None, max_length=2000)
+    mail: str | None = Field(None, max_length=254)
+    takes_present: bool = Field(False, description="Whether granules that are there count.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_words(cls, content: Any) -> Any:
+        """Check that fields have the names that orders have."""
+        return check_words(content, name="algorithm", dataset="collection", bounds="bbox")
+
+
+class FeedModel(BaseModel):
+    """Events of a subscription, as CloudEvents 1.0."""
+
+    events: list[dict[str, Any]]
+    cursor: str = Field(description="Value of `after` for the next page.")
+    has_gap: bool = Field(description="Whether events that were not read have been removed.")
+
+
+RunModel = record_model(
+    "RunModel",
+    RunRecord,
+    *("id", "folder", "pid"),
+    label=Annotated[str, Field(description="`NAME@NUMBER`.")],
+)
+RunList = create_model("RunList", __doc__="Runs, newest first.", runs=list_of(RunModel))
+record_model("FailoverModel", FailoverRecord)
+RunArrayModel = record_model("RunArrayModel", ArrayOverview)
+RunDetail = create_model(
+    "RunDetail",
+    __base__=RunModel,
+    __doc__="A run, and what was written of its arrays.",
+    arrays=list_of(RunArrayModel),
+)
+
+
+class PredictedArrayModel(BaseModel):
+    """Predicted cost of an array: a row of the table of `swathe run predict`."""
+
+    name: str
+    amode: str
+    ndims: int
+    etype: str
+    pattern: str
+    dims: list[int]
+    location: list[str]
+    frequency: int
+    dumps: int
+    write: str
+    objects: int
+    bytes: int
+    seconds: float
+    read_s: float
+    interval_s: tuple[float, float]
+
+
+class PredictedRunModel(BaseModel):
+    """Predicted cost of a run, and why each array goes where it goes."""
+
+    name: str
+    iterations: int
+    ranks: int
+    arrays: list[PredictedArrayModel]
+    seconds: float
+    interval_s: tuple[float, float]
+    compute_s: float | None
+    wall_s: float | None
+    bytes_by_store: dict[str, int]
+    without_costs: list[str]
+    reasons: dict[str, str]
+
+
+class SettingsProblem(ErrorModel):
+    """An error of the settings of a run (RFC 9457), with the array and the setting it is about."""
+
+    title: str
+    status: int
+    detail: str
+    array: str | None
+    setting: str | None

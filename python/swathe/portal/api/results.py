@@ -199,6 +199,22 @@ async def file(request: Request, job: ReadJob, name: str) -> Response:
     return answer_with(request, downloads, result, {"Cache-Control": CACHE_CONTROL})
 
 
+OUTPUT: dict[str, Any] = {**FILE, "path": "/jobs/{job_id}/results/{group}/{output}"}
+
+
+@router.get(**OUTPUT)
+@router.head(**OUTPUT)
+async def output(request: Request, job: ReadJob, group: str, output: str) -> Response:
+    """Return an output of a group of an algorithm's job, or ranges of it.
+
+    `group` is the name of its result without `.zip`, `output` that of the output.
+    """
+    portal = portal_of(request)
+    downloads = downloads_of(request)
+    result = await downloads.wait_for(lambda _cancelled: portal.jobs.output(job.id, group, output))
+    return answer_with(request, downloads, result, {"Cache-Control": CACHE_CONTROL})
+
+
 @router.get(
     "/jobs/{job_id}/previews/{name}.png",
     response_class=Response,

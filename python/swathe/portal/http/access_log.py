@@ -42,11 +42,17 @@ def count_answers(send: Send, answers: AnswerCounts) -> Send:
     return send_and_count
 
 
+def without_key(path: str) -> str:
+    """Return a path without the key that links in mails have: who has it may confirm or stop."""
+    first, mail, rest = path.partition("/mail/")
+    return path if first or not mail else f"/mail/-{rest[rest.find('/') :] if '/' in rest else ''}"
+
+
 def log_answers(send: Send, scope: Scope) -> Send:
     """Return a `send` that writes a line to the access log when the response is sent."""
     started_s = time.monotonic()
     client = scope["client"][0] if scope.get("client") else "-"
-    path = quote(scope["path"][:LONGEST], safe="/:,;@!$&()*+='")
+    path = quote(without_key(scope["path"])[:LONGEST], safe="/:,;@!$&()*+='")
     status = size = 0
 
     async def send_and_log(message: Message) -> None:

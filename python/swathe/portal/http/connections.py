@@ -8,10 +8,12 @@ connections, in total and per address.
 from __future__ import annotations
 
 import ipaddress
+import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from swathe.core.errors import LimitError
 from swathe.portal.http.headers import SECURITY
+from swathe.portal.http.problem_documents import PROBLEM, has_problems, problem_content
 from swathe.portal.http.shares import Shares
 
 if TYPE_CHECKING:
@@ -86,16 +88,25 @@ def networks(addresses: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress
     return [ipaddress.ip_network(address) for address in addresses]
 
 
-def refusal(status: int, text: str) -> bytes:
-    """Return a complete response that ends its connection, sent without the application."""
+def refusal(status: int, text: str, path: str = "") -> bytes:
+    """Return a complete response that ends its connection, sent without the application.
+
+    Args:
+        status: HTTP status.
+        text: what is wrong.
+        path: path of the request, if it is known.
+    """
+    kind, content = "text/plain; charset=utf-8", f"{text}\n"
+    if has_problems(path):
+        kind, content = PROBLEM, json.dumps(problem_content(status, text))
     lines = [
         f"HTTP/1.1 {status} {PHRASES[status]}",
         *(f"{name}: {value}" for name, value in SECURITY.items()),
-        "content-type: text/plain; charset=utf-8",
-        f"content-length: {len(text) + 1}",
+        f"content-type: {kind}",
+        f"content-length: {len(content)}",
         "connection: close",
     ]
-    return ("\r\n".join(lines) + f"\r\n\r\n{text}\n").encode()
+    return ("\r\n".join(lines) + f"\r\n\r\n{content}").encode()
 
 
 class LimitedProtocol(Protocol):
@@ -188,7 +199,8 @@ class LimitedProtocol(Protocol):
             return
         cycle: Any = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
-            self.transport.write(refusal(status, text))
+            path = "" if cycle is None or cycle.response_complete else cycle.scope["path"]
+            self.transport.write(refusal(status, text, path))
         self.transport.close()
 
     def _cancel(self, timer: str) -> None:

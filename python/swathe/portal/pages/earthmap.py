@@ -47,6 +47,48 @@ def earth_map(places: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> EarthM
         places: name and outlines of each array, `lon, lat, lon, lat, ...` in degrees. Those after
             20,000 corners, or 500 kB, are left out.
     """
+    paths = _paths(places)
+    if not paths:
+        return None
+    about = f"Outlines of {plural(len(paths), 'array')} on the Earth"
+    return EarthMap(_svg(paths, about), len(paths))
+
+
+def box_map(
+    places: Iterable[tuple[str, Sequence[Sequence[float]]]],
+    bounds: tuple[float, float, float, float] | None,
+) -> EarthMap:
+    """Draw outlines of granules, and the box of a search.
+
+    Args:
+        places: as for `earth_map`; an empty list of outlines is left out.
+        bounds: `west, south, east, north` in degrees; west > east crosses the dateline.
+    """
+    paths = _paths((name, outlines) for name, outlines in places if outlines)
+    about = f"Map of the Earth with the outlines of {plural(len(paths), 'granule')}"
+    boxes = []
+    if bounds is not None:
+        west, south, east, north = bounds
+        about += " and the box of the search"
+        sides = [(west, east)] if west <= east else [(west, 180.0), (-180.0, east)]
+        boxes = [
+            f'<rect class="box" x="{(left + 180) * DEGREE:.1f}" y="{(90 - north) * DEGREE:.1f}" '
+            f'width="{(right - left) * DEGREE:.1f}" height="{(north - south) * DEGREE:.1f}"/>'
+            for left, right in sides
+        ]
+    return EarthMap(_svg([*paths, *boxes], about), len(paths))
+
+
+def _svg(parts: Sequence[str], about: str) -> Markup:
+    opening = (
+        f'<svg viewBox="0 0 {360 * DEGREE:g} {180 * DEGREE:g}" role="img" '
+        f'aria-label="{about}" xmlns="http://www.w3.org/2000/svg">'
+    )
+    return Markup("".join([opening, _graticule(), *parts, "</svg>"]))
+
+
+def _paths(places: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> list[str]:
+    """Return the drawings of outlines, as many as a map may have."""
     paths: list[str] = []
     corners = characters = 0
     for name, outlines in places:
@@ -58,14 +100,7 @@ def earth_map(places: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> EarthM
         if characters > MOST_CHARACTERS:
             break
         paths.append(f'<path class="outline" d="{drawing}"><title>{escape(name)}</title></path>')
-    if not paths:
-        return None
-    about = f"Outlines of {plural(len(paths), 'array')} on the Earth"
-    opening = (
-        f'<svg viewBox="0 0 {360 * DEGREE:g} {180 * DEGREE:g}" role="img" '
-        f'aria-label="{about}" xmlns="http://www.w3.org/2000/svg">'
-    )
-    return EarthMap(Markup("".join([opening, _graticule(), *paths, "</svg>"])), len(paths))
+    return paths
 
 
 def _path(outline: Sequence[float]) -> str:

@@ -16,10 +16,15 @@ from swathe.core.errors import NoSuchResultError
 from swathe.core.row_record import STATUSES, WITHOUT_RESULT
 from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
+from swathe.jobs.staging_progress import staging_text
+from swathe.operations.operation import ProgramOperation
 from swathe.portal.access import Reader
 from swathe.portal.api.jobs import ChangeJob, ReadJob
 from swathe.portal.context import portal_of
+from swathe.portal.pages.job_groups import groups_of_job
 from swathe.portal.pages.render import HEADERS, PageRoute, page
+from swathe.portal.pages.row_pages import LOOK_BACK, page_before
+from swathe.portal.pages.words import job_title, plural, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +36,6 @@ READ = ["GET", "HEAD"]
 JOBS = 50
 PICTURES = 24
 ROWS = 50
-LOOK_BACK = 1000
-"""Number of rows that are searched for the previous page."""
 
 Action = Literal["start", "cancel", "resume", "delete"]
 # A form also sends empty fields.
@@ -101,12 +104,17 @@ def job(
     status: RowStatus | None = None,
     row: From = 0,
     picture: From = 0,
+    group: From = 0,
+    state: RowStatus | None = None,
     stretch: Stretch = "asinh",
     low: Percentile = None,
     high: Percentile = None,
 ) -> Response:
     """Show a job: its progress, its results, and the outcome of each row."""
     all_jobs = portal_of(request).jobs
+    groups = None
+    if isinstance(job.options.results.kind, ProgramOperation):
+        groups = groups_of_job(all_jobs, portal_of(request).catalog, job, group, state)
     pictures, pictures_back, pictures_next = _pictures(all_jobs, job, picture)
     rows = all_jobs.rows(job.id, start=row, limit=ROWS + 1, status=status)
     return page(
@@ -114,17 +122,20 @@ def job(
         "job.html",
         job=job,
         bars=bars(job),
-        done=count_finished_rows(job.counts),
-        failed=sum(job.counts.get(each, 0) for each in WITHOUT_RESULT),
+        done=count_finished_rows(job.totals),
+        failed=sum(job.totals.get(each, 0) for each in WITHOUT_RESULT),
         ended=job.phase in END_PHASES,
         progress_text=progress_text(job),
+        staging_text=staging_text(job.staging) if job.staging else "",
         times=times(job),
         ratio=_ratio,
         status=status,
         statuses=STATUSES,
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
-        rows_back=_before(all_jobs, job.id, row, status, ROWS),
+        rows_back=page_before(all_jobs, job.id, row, status, ROWS),
+        groups=groups,
+        state=state,
         pictures=pictures,
         pictures_next=pictures_next,
         pictures_back=pictures_back,
@@ -174,11 +185,14 @@ def ask(request: Request, job: ChangeJob, action: Action) -> Response:
     return page(
         request,
         "confirm.html",
-        job=job,
-        action=action,
         question=question,
+        subject=job_title(job),
+        about=f"{plural(sum(job.totals.values()), job.unit)}, {size(job.bytes)} of results.",
         consequence=consequence,
         yes=yes,
+        action=f"/jobs/{job.id}/{action}",
+        back=f"/jobs/{job.id}",
+        is_bad=action == "delete",
     )
 
 
@@ -197,6 +211,8 @@ def _stretch_text(stretch: str, low: float | None, high: float | None) -> str:
 
 def _pictures(all_jobs: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | None, int | None]:
     """Return the results to show from a row on, and the first rows of the pages around it."""
+    if isinstance(job.options.results.kind, ProgramOperation):
+        return (), None, None  # they are archives
     limit, first = PICTURES + 1, 0
     if job.options.is_combined:
         # Combined rows come after the rows they are made of, and have no source.
@@ -209,28 +225,14 @@ def _pictures(all_jobs: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int 
         first = max(0, job.rows - limit)
     rows = all_jobs.rows(job.id, start=max(first, start), limit=limit, status="ok")
     with_file = [row for row in rows if row.name]
-    back = _before(all_jobs, job.id, start, "ok", PICTURES) if start > first else None
+    back = page_before(all_jobs, job.id, start, "ok", PICTURES) if start > first else None
     after = with_file[PICTURES].number if len(with_file) > PICTURES else None
     return with_file[:PICTURES], back, after
 
 
-def _before(
-    all_jobs: Jobs, job_id: str, start: int, status: RowStatus | None, rows: int
-) -> int | None:
-    """Return the first row of the previous page."""
-    if start == 0:
-        return None
-    first = max(0, start - LOOK_BACK)
-    near: Sequence[Row] = all_jobs.rows(job_id, start=first, limit=LOOK_BACK, status=status)
-    numbers = [row.number for row in near if row.number < start]
-    if len(numbers) <= rows:
-        return first
-    return numbers[-rows]
-
-
 def bars(job: Job) -> list[Bar]:
     """Return the progress bar of a job."""
-    rows = max(1, sum(job.counts.values()))
+    total = max(1, sum(job.totals.values()))
     drawing, start = [], 0.0
     parts: tuple[tuple[str, tuple[RowStatus, ...]], ...] = (
         ("ok", ("ok",)),
@@ -238,8 +240,8 @@ def bars(job: Job) -> list[Bar]:
         ("failed", ("missing", "error")),
     )
     for name, statuses in parts:
-        number = sum(job.counts.get(status, 0) for status in statuses)
-        width = 1000 * number / rows
+        number = sum(job.totals.get(status, 0) for status in statuses)
+        width = 1000 * number / total
         if number:
             # Make a single failure visible.
             drawing.append(Bar(name, start, max(width, 4.0)))
@@ -249,11 +251,12 @@ def bars(job: Job) -> list[Bar]:
 
 def progress_text(job: Job) -> str:
     """Return the progress of a job for screen readers, in steps of 10 percent."""
-    rows = max(1, sum(job.counts.values()))
+    total = max(1, sum(job.totals.values()))
     if job.phase == "EXECUTING":
-        return f"executing, {count_finished_rows(job.counts) * 10 // rows * 10} percent done"
-    failed = sum(job.counts.get(status, 0) for status in WITHOUT_RESULT)
-    summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {rows:,} rows cut"
+        return f"executing, {count_finished_rows(job.totals) * 10 // total * 10} percent done"
+    failed = sum(job.totals.get(status, 0) for status in WITHOUT_RESULT)
+    verb = "cut" if job.groups is None else "done"
+    summary = f"{job.phase.lower()}, {job.totals.get('ok', 0):,} of {total:,} {job.unit}s {verb}"
     return f"{summary}, {failed:,} failed" if failed else summary
 
 

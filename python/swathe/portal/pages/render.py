@@ -82,6 +82,7 @@ def page(
         title=portal.config.vo.title,
         user=user,
         sees_predictions=sees_all,
+        has_runs=user is not None and portal.has_runs,
         traced=sees_all and recorded_file() is not None,
         tokens=portal.access.needs_token,
         signed_in=cookie_of(request) in request.cookies,

@@ -9,14 +9,36 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.portal.pages import archive, arrays, assets, jobs, session, submission, tracing
+from swathe.portal.pages import (
+    algorithms,
+    archive,
+    arrays,
+    assets,
+    job_groups,
+    jobs,
+    mail,
+    orders,
+    run_form,
+    run_views,
+    runs,
+    session,
+    strings,
+    submission,
+    subscription_form,
+    subscriptions,
+    tracing,
+)
 from swathe.portal.pages.render import HEADERS, PageRoute
 
 
 def build_router() -> APIRouter:
     """Return the routes of the pages. They come last, as they also answer unknown paths."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    for part in (archive, arrays, submission, jobs, tracing, session):
+    parts = (archive, arrays, submission, jobs, job_groups, orders, algorithms, run_form, runs)
+    for part in (
+        *(*parts, run_views, strings, subscription_form, subscriptions),
+        *(mail, tracing, session),
+    ):
         router.include_router(part.router)
     router.add_api_route("/static/{name}", static, methods=["GET", "HEAD"])
     router.add_api_route("/favicon.ico", favicon, methods=["GET", "HEAD"])

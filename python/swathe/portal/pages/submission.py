@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,6 @@ LONGEST_NAME = 200
 MOST_ECHO_CHARACTERS = 1_000_000
 """Characters of a pasted list that the form still repeats: escaped, it may be six times as long."""
 USUAL = "Usual for the operation"
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FIELDS = {
     "targets": "",
     "name": "",
@@ -171,8 +169,7 @@ def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
     if bool(start) != bool(end):
         raise TargetsError("time: expected both a first and a last day or neither, found one")
     if start:
-        # The form has days; the last day counts as a whole.
-        options["time"] = [start, f"{end}T23:59:59.999" if DATE.fullmatch(end) else end]
+        options["time"] = [start, end]
     return options
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.format import moment_text, rate_text, seconds_text, size_text, time_left_text
+from swathe.core.times import MJD_EPOCH
+from swathe.operations.operation import ProgramOperation
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from swathe.jobs import Job
 
 NOTHING = "\N{EN DASH}"
@@ -16,7 +20,6 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 MINUTES, SECONDS = "\N{PRIME}", "\N{DOUBLE PRIME}"
 MINUS = "\N{MINUS SIGN}"
-MJD_EPOCH = datetime(1858, 11, 17, tzinfo=UTC)
 
 
 def count(number: float | None) -> str:
@@ -114,9 +117,12 @@ def job_title(job: Job) -> str:
     """Return the name of a job, else `4 targets in dr17, 23 Nov 2026`."""
     if job.name:
         return job.name
-    where = f" in {job.options.dataset}" if job.options.dataset else ""
     date = job.created_at.astimezone(UTC)
-    return f"{plural(job.rows, 'target')}{where}, {date.day} {date:%b %Y}"
+    when = f"{date.day} {date:%b %Y}"
+    if isinstance(job.options.results.kind, ProgramOperation):
+        return f"{job.options.own['algorithm']}, {when}"
+    where = f" in {job.options.dataset}" if job.options.dataset else ""
+    return f"{plural(job.rows, 'target')}{where}, {when}"
 
 
 def row_status(status: str) -> str:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from typing import TYPE_CHECKING
 
 from starlette.responses import RedirectResponse, Response
 
 from swathe.core.errors import NotFoundError
-from swathe.jobs import Result
 from swathe.portal.access import downloads_of
-from swathe.portal.http.ranges import PART, answer_with
+from swathe.portal.http.ranges import answer_with
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.parameters import from_query
-from swathe.stores.bucket_results import reader
-from swathe.stores.registry import known_stores
+from swathe.portal.whole_file import FITS, media_type_of, whole_file
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from swathe.catalog import Match
     from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.service import Service
 
@@ -30,27 +26,6 @@ LARGEST_PREVIEW = 512
 MOST_PIXELS = 16_000_000
 """Maximum number of pixels read for a picture; of larger images the centre is shown."""
 KEPT_S = 3600
-TYPES = {
-    ".gz": "application/gzip",
-    ".bz2": "application/x-bzip2",
-    ".Z": "application/x-compress",
-}
-
-
-def media_type_of(path: str) -> str:
-    """Return the media type of an object, from its name."""
-    return next((kind for end, kind in TYPES.items() if path.endswith(end)), "application/fits")
-
-
-def place_of(match: Match) -> str:
-    """Return the path or URL of a granule's object, without credentials."""
-    stores = known_stores()
-    return match.file if stores is None else stores.locate(match.file)[1]
-
-
-def is_served(match: Match) -> bool:
-    """Return whether the whole file can be downloaded: it is local, or on a web server."""
-    return place_of(match).startswith(("/", "http://", "https://"))
 
 
 async def file(service: Service, request: Request) -> Response:
@@ -60,35 +35,16 @@ async def file(service: Service, request: Request) -> Response:
     def find() -> Response:
         match = service.images.match(did)
         service.portal.sources.check(match.file)
-        place = place_of(match)
-        if place.startswith(("http://", "https://")):
-            return RedirectResponse(place, 303)
-        if not is_served(match):
-            raise usage(
-                "ID: expected a local file or one on a web server, found another store; only "
-                "cutouts of it are served",
-                404,
-            )
-        return answer_with(request, downloads_of(request), _full_file(match), {})
+        name = match.granule.path.rpartition("/")[2]
+        try:
+            whole = whole_file(match.file, name, media_type_of(name, FITS))
+        except NotFoundError as error:
+            raise usage(f"ID: {error}", 404) from error
+        if isinstance(whole, str):
+            return RedirectResponse(whole, 303)
+        return answer_with(request, downloads_of(request), whole, {})
 
     return await service.workers.run(find)
-
-
-def _full_file(match: Match) -> Result:
-    """Return a whole file, opened below the root of its store.
-
-    Raises:
-        NotFoundError: If there is no such file.
-        AccessError: If the file is outside its store.
-    """
-    stores = known_stores()
-    if stores is None:
-        raise NotFoundError(f"{match.file}: no such file")
-    source = stores.open(match.file)
-    name = match.granule.path.rpartition("/")[2]
-    etag = f'"{hashlib.sha256(source.version.encode()).hexdigest()[:32]}"'
-    kind = media_type_of(name)
-    return Result(match.file, name, source.size, etag, kind, "", lambda: reader(source, PART))
 
 
 async def preview(service: Service, request: Request) -> Response:

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from swathe.portal.vo.errors import usage
 
 if TYPE_CHECKING:
-    from swathe.catalog import Match
+    from swathe.catalog.records.datasets import Granule
 
 FORM = re.compile(r"ivo://([^/?#]{3,100})/([A-Za-z][A-Za-z0-9_.-]*)\?([^,?#\s]+),(\d{1,9})", re.I)
 NAME_AND_PATH = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:(?!//)([^\x00-\x20]+)")
@@ -34,10 +34,9 @@ class Identifier:
     hdu: int
 
 
-def did_of(authority: str, match: Match) -> str:
-    """Return the DID of a granule."""
-    granule = match.granule
-    return f"ivo://{authority}/{match.dataset}?{quote(granule.path)},{granule.hdu}"
+def did_of(authority: str, dataset: str, granule: Granule) -> str:
+    """Return the DID of a granule of a dataset."""
+    return f"ivo://{authority}/{dataset}?{quote(granule.path)},{granule.hdu}"
 
 
 def read_did(authority: str, text: str) -> Identifier:

@@ -198,7 +198,7 @@ class Images:
             return previous
         self._portal.sources.check(match.file)
         file = open_from_cache(match.file, fresh=fresh)
-        canonical_did = did_of(self._portal.config.vo.authority, match)
+        canonical_did = did_of(self._portal.config.vo.authority, match.dataset, match.granule)
         image = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.url))
         with self._lock:
             self._cache[did] = image

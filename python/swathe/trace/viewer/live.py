@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -18,6 +18,7 @@ from swathe.core.errors import NotFoundError, OutputError, SwatheError
 from swathe.trace.analysis.align_clocks import on_one_clock
 from swathe.trace.ulm import CodedColumn, DamagedLine, Events, read
 from swathe.trace.viewer.encode import Parts, ViewData, encode_view
+from swathe.trace.viewer.event_parts import choose_events, is_of_job, job_events
 from swathe.trace.viewer.lifelines import TracedEvents
 from swathe.trace.viewer.tail import GrowingFiles
 
@@ -30,6 +31,8 @@ DROP_PARTS = 10
 STEPS = 32
 """Changes between versions that are kept for slow viewers, at most, and no more bytes of them than
 the whole data."""
+JOBS = 4
+"""Jobs whose data are kept for who asks again."""
 REST = 3
 """After a look, no new look for this many times its duration. New events may belong to any line, so
 all lines are found anew (0.3 s for a million events)."""
@@ -79,34 +82,10 @@ class EventTail:
             events = merge_events(self.events, fresh, new_codes)
         if most is not None and len(events.time_ns) > most:
             # Many at a time: dropping moves all kept events.
-            events = _newest(events, most - most // DROP_PARTS)
+            events = choose_events(events, slice(most // DROP_PARTS - most, None))
             self._has_dropped = True
         self.events = events
         self.lines += lines.count(b"\n")
-
-
-def _newest(events: Events, most: int) -> Events:
-    return replace(
-        events,
-        time_ns=events.time_ns[-most:],
-        event=_used_words(events.event, most),
-        fields={
-            name: _used_words(column, most) if isinstance(column, CodedColumn) else column[-most:]
-            for name, column in events.fields.items()
-        },
-    )
-
-
-def _used_words(column: CodedColumn, most: int) -> CodedColumn:
-    """Return the end of a column, with only the words in use."""
-    codes = column.codes[-most:]
-    in_use = np.zeros(len(column.words) + 1, bool)
-    in_use[codes] = True
-    new_codes = np.cumsum(in_use[:-1], dtype=np.int32) - 1
-    words = tuple(word for word, is_used in zip(column.words, in_use, strict=False) if is_used)
-    return CodedColumn(
-        np.where(codes < 0, np.int32(-1), np.append(new_codes, np.int32(-1))[codes]), words
-    )
 
 
 def _parse(lines: bytes) -> Events:
@@ -186,6 +165,15 @@ def _words(before: CodedColumn, after: CodedColumn) -> CodedColumn:
     return CodedColumn(np.concatenate([before.codes, new_codes[after.codes]]), tuple(code_of))
 
 
+@dataclass(frozen=True)
+class JobData:
+    """Data of one job, which serve until a time of the monotonic clock."""
+
+    version: str
+    parts: Parts
+    look_again_s: float
+
+
 class LiveView:
     """Data of a page: packed again when there are new events, and sent as changes."""
 
@@ -224,6 +212,8 @@ class LiveView:
         self._look_again_s = 0.0
         self._failed: SwatheError | None = None
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
+        # Those of the jobs that were asked for last, the last one at the end.
+        self._jobs: dict[tuple[str, bool], JobData] = {}
 
     def data(self, last_version: str) -> tuple[str, Parts | None]:
         """Return the version, and the data changed since `last_version`, or all; `None` if none is.
@@ -256,6 +246,48 @@ class LiveView:
                 return version, self._view_data.content()
             return version, list(self._steps)[-behind:]
 
+    def job_data(
+        self, job: str, last_version: str, *, has_reasons: bool
+    ) -> tuple[str, Parts | None]:
+        """Return the version and all data of one job; `None` if `last_version` had them.
+
+        For some time after a slow look the previous version is returned.
+
+        Args:
+            job: its name, as events have it.
+            last_version: the version that was received before.
+            has_reasons: whether to keep the texts of errors; they may have paths of machines.
+
+        Raises:
+            SwatheError: If a file cannot be read.
+        """
+        key = job, has_reasons
+        with self._lock:
+            data = self._jobs.pop(key, None)
+            if data is None or monotonic() >= data.look_again_s:
+                data = self._look_at_job(data, job, has_reasons=has_reasons)
+            self._jobs[key] = data
+            while len(self._jobs) > JOBS:
+                self._jobs.pop(next(iter(self._jobs)))
+        return data.version, None if data.version == last_version else data.parts
+
+    def _look_at_job(self, last: JobData | None, job: str, *, has_reasons: bool) -> JobData:
+        began_s = monotonic()
+        if self._tail is not None:
+            self._tail.read_on()
+        own = is_of_job(self._events(), job)
+        # The place of the first one changes when older events are dropped.
+        first = np.argmax(own) if own.size else 0
+        version = f"{self._name}-{np.count_nonzero(own)}-{first}"
+        if last is None or last.version != version:
+            events = job_events(self.trace().events, job, has_reasons=has_reasons)
+            left_out = self._tail is not None and self._tail.left_out
+            parts = encode_view(TracedEvents(events), left_out=left_out).content()
+        else:
+            parts = last.parts
+        ended_s = monotonic()
+        return JobData(version, parts, ended_s + REST * (ended_s - began_s))
+
     def _look(self) -> None:
         tail = self._tail
         if tail is not None:
@@ -265,13 +297,15 @@ class LiveView:
 
     def trace(self) -> TracedEvents:
         """Return the events read so far."""
-        if self._tail is None:
-            events = read(self._paths)
-        else:
-            if self._tail.events is None:
-                self._tail.read_on()
-            events = self._tail.events or _parse(b"")
+        events = self._events()
         return TracedEvents(on_one_clock(events) if self._align else events)
+
+    def _events(self) -> Events:
+        if self._tail is None:
+            return read(self._paths)
+        if self._tail.events is None:
+            self._tail.read_on()
+        return self._tail.events or _parse(b"")
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out

@@ -35,6 +35,7 @@ def server(view: LiveView, title: str, port: int, **settings: Any) -> ThreadingH
         """Answers GET."""
 
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             """Send the page or its data."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import ChunkResult
     from swathe.catalog.reservations import ReservationRecord, WaitingJobs
     from swathe.workers.autoscale.providers.provider import Provider, StartedWorker
-    from swathe.workers.batch import Batch
+    from swathe.workers.batch import Batch, Work
     from swathe.workers.pool import Back, Member, PoolStatus
 
 log = logging.getLogger(__name__)
@@ -138,9 +138,9 @@ class GrowingPool:
         self._thread = RestartingThread("swathe-pool-growth", self._look_soon, self._ending)
         self._thread.start()
 
-    def wait_for_room(self, timeout_s: float) -> bool:
+    def wait_for_room(self, timeout_s: float, work: Work | None = None) -> frozenset[Work]:
         """Wait until another batch can be accepted."""
-        return self._pool.wait_for_room(timeout_s)
+        return self._pool.wait_for_room(timeout_s, work)
 
     def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""

@@ -137,4 +137,5 @@ def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         failure=one.failure or other.failure,
         from_peers=add_pairs(one.from_peers, other.from_peers),
         from_cache=add_pairs(one.from_cache, other.from_cache),
+        scratch_bytes=one.scratch_bytes + other.scratch_bytes,
     )

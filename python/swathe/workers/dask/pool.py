@@ -12,6 +12,7 @@ import concurrent.futures
 import logging
 import pickle
 import threading
+from collections import Counter
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swathe.jobs import ResultStore
-    from swathe.workers.batch import Batch
+    from swathe.workers.batch import Batch, Work
     from swathe.workers.dask.tls import Address
     from swathe.workers.pool import Back
 
@@ -109,6 +110,8 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
+        self._at_work: Counter[Work] = Counter()
+        self._threads = 0
         self._last_status = PoolStatus("dask", str(address), "not started", 0, [], [])
 
     @property
@@ -136,10 +139,29 @@ class DaskPool:
         self._thread = threading.Thread(target=self._run, name="swathe-pool", daemon=True)
         self._thread.start()
 
-    def wait_for_room(self, timeout_s: float) -> bool:
-        """Wait until a worker has room."""
+    def wait_for_room(self, timeout_s: float, work: Work | None = None) -> frozenset[Work]:
+        """Wait until a worker has room; see `_kinds`."""
         with self._lock:
-            return self._lock.wait_for(lambda: self._room > 0, timeout_s)
+            self._lock.wait_for(
+                lambda: work in self._kinds() if work else bool(self._kinds()), timeout_s
+            )
+            return self._kinds()
+
+    def _kinds(self) -> frozenset[Work]:
+        """Return the kinds of work that can be accepted.
+
+        Programs leave half of the threads to other work, and with long work one thread to cuts; at
+        least one of each kind is accepted.
+        """
+        if self._room <= 0:
+            return frozenset()
+        kinds: set[Work] = {"cut"}
+        programs, long = self._at_work["program"], self._at_work["long"]
+        if not programs or programs < self._threads // 2:
+            kinds.add("program")
+        if not long or programs + long < self._threads - 1:
+            kinds.add("long")
+        return frozenset(kinds)
 
     def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""
@@ -148,6 +170,7 @@ class DaskPool:
         flight = PendingBatch(number, batch, pickle.dumps(batch), should_stop, objects)
         with self._lock:
             self._room -= 1
+            self._at_work[batch.work] += 1
         self._loop.call_soon_threadsafe(self._sending.accept, flight)
 
     def drain(self, names: Sequence[str]) -> None:
@@ -223,6 +246,8 @@ class DaskPool:
     def _keep(self, flight: PendingBatch, result: ChunkResult) -> None:
         """Save the result of a batch in another thread."""
         self._keep_count += 1
+        with self._lock:
+            self._at_work[flight.batch.work] -= 1
 
         def keep() -> None:
             try:
@@ -245,7 +270,9 @@ class DaskPool:
     def _count(self) -> None:
         """Update how many more batches are accepted."""
         ends = self._crew.client is None or self._ending.is_set()
+        threads = sum(each.threads for each in self._crew.workers.values() if each.is_placed)
         with self._lock:
+            self._threads = threads
             self._room = 0 if ends or self._keep_count >= KEEPING else self._sending.room
             if self._room > 0:
                 self._lock.notify_all()

@@ -21,7 +21,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe, trace
-from swathe.core.errors import OutputError, SwatheError
+from swathe.catalog.records.jobs import ChunkResult
+from swathe.core.errors import OutputError, SandboxUnavailableError, SwatheError
 from swathe.core.host import in_url, this_host
 from swathe.core.row_table import RowTable
 from swathe.jobs import Bucket, Folder
@@ -29,7 +30,10 @@ from swathe.stores.registry import StoreSnapshot, use_snapshot
 from swathe.workers.execute import run_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from swathe._swathe import BlockDescription
+    from swathe.algorithms.group_run import BoxSettings
     from swathe.catalog import Store
     from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
@@ -185,6 +189,21 @@ class WorkerState:
         self._cache_bytes: OrderedDict[str, int] = OrderedDict()
         self._stay_until: float | None = None
         self._ending = False
+        self._box: BoxSettings | None = None
+        self._refusal = "the worker was started without --programs"
+
+    def allow_programs(self, box: BoxSettings) -> None:
+        """Run programs of users in this sandbox from now on, if it holds; else say why not.
+
+        Raises:
+            SandboxUnavailableError: If it does not hold. The worker refuses them then.
+        """
+        try:
+            box.check()
+        except SandboxUnavailableError as error:
+            self._refusal = str(error)
+            raise
+        self._box = box
 
     def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
         """Serve cached blocks to other workers, at the address by which this one is known.
@@ -301,7 +320,7 @@ class WorkerState:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.set_block_peers(peers)
-            result = run_batch(batch, place, 1, should_stop)
+            result = self._run(batch, place, should_stop)
             _swathe.take_timings()  # nobody reads the timings here
             return BatchReply(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:
@@ -309,6 +328,14 @@ class WorkerState:
                 self._at_work -= 1
                 self._last = time.monotonic()
                 self._stops.pop(key, None)
+
+    def _run(
+        self, batch: Batch, place: ResultStore, should_stop: Callable[[], bool]
+    ) -> ChunkResult:
+        if batch.program is not None and self._box is None:
+            reason = f"{this_host()}: programs of users are refused: {self._refusal}"
+            return ChunkResult([], complete=False, failure=reason)
+        return run_batch(batch, place, 1, should_stop, self._box)
 
     def _new_holdings(self, batch: Batch) -> dict[str, int]:
         """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""

@@ -10,8 +10,9 @@ from swathe.core.errors import SwatheError
 from swathe.portal.vo.discovery.descriptors import DATALINK, DATALINK_TYPE, soda
 from swathe.portal.vo.discovery.votable import Field, document, info, results, table
 from swathe.portal.vo.errors import VoError, to_vo_error, usage
-from swathe.portal.vo.files import PREVIEW_TYPE, is_served, media_type_of
+from swathe.portal.vo.files import PREVIEW_TYPE
 from swathe.portal.vo.parameters import read_parameters
+from swathe.portal.whole_file import FITS, is_served, media_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,14 +81,14 @@ def _rows(
 ) -> list[tuple[Any, ...]]:
     granule = match.granule
     rows = []
-    if is_served(match):
+    if is_served(match.file):
         rows.append(
             _row(
                 did,
                 url=service.url(request, "file", did),
                 about=f"the file; the image is its HDU {granule.hdu}",
                 semantics="#this",
-                media_type=media_type_of(granule.path),
+                media_type=media_type_of(granule.path, FITS),
                 size=granule.size,
             )
         )

@@ -366,7 +366,7 @@ def _is_cuttable(match: Match) -> bool:
 
 def _row(service: Service, request: Request, match: Match) -> tuple[Any, ...]:
     granule, place = match.granule, match.granule.footprint
-    did = did_of(service.authority, match)
+    did = did_of(service.authority, match.dataset, match.granule)
     sky: tuple[Any, ...] = (None,) * 4
     if place is not None:
         region = None

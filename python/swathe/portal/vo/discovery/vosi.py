@@ -73,7 +73,7 @@ async def examples(service: Service, request: Request) -> Response:
     if match is not None:
         place = match.granule.footprint
         assert place is not None
-        did = did_of(service.authority, match)
+        did = did_of(service.authority, match.dataset, match.granule)
         circle = f"{place.s_ra:.6f} {place.s_dec:.6f} {place.s_fov / 8:.6f}"
         for number, (title, text) in enumerate(
             (

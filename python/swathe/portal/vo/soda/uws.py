@@ -46,6 +46,12 @@ LONGEST_VALUE = 10_000
 """Maximum number of characters of a stored parameter."""
 LONGEST_NAME = 200
 ARCHIVE = "application/zip"
+PHASES: dict[str, tuple[Phase, ...]] = {
+    **{phase: (phase,) for phase in get_args(Phase) if phase != "STAGING"},
+    "QUEUED": ("QUEUED", "STAGING"),
+    "SUSPENDED": ("STAGING",),
+}
+"""Phases of jobs that may have each phase of UWS."""
 LABELS = {"no-overlap": "UsageError", "missing": "Error", "error": "Error"}
 WORDS = {
     "no-overlap": "no pixel of the image is in the region",
@@ -110,13 +116,11 @@ def _submit(
 async def jobs(service: Service, request: Request) -> Response:
     """List the jobs of the user."""
     query_parameters = from_query(request.scope["query_string"])
-    phases = []
-    for value in query_parameters.all("PHASE"):
-        if value not in get_args(Phase):
-            raise usage(
-                f"PHASE: expected one of {', '.join(get_args(Phase))}, found {quote_value(value)}"
-            )
-        phases.append(cast("Phase", value))
+    values = query_parameters.all("PHASE")
+    for value in values:
+        if value not in PHASES:
+            raise usage(f"PHASE: expected one of {', '.join(PHASES)}, found {quote_value(value)}")
+    phases = [phase for value in dict.fromkeys(values) for phase in PHASES[value]]
     after, last = query_parameters.one("AFTER"), query_parameters.one("LAST")
     moment = None if after is None else _moment("AFTER", after)
     most = LONGEST_LIST if last is None else min(_integer("LAST", last), LONGEST_LIST)
@@ -124,6 +128,9 @@ async def jobs(service: Service, request: Request) -> Response:
 
     def list_jobs() -> bytes:
         job_list = service.portal.jobs.list(sees, phases=phases, after=moment, last=most)
+        if values:
+            # Of jobs that wait for tape it depends on more than their phase.
+            job_list = [each for each in job_list if uws_documents.uws_phase(each) in values]
         return uws_documents.list_document(job_list, service.url(request, "async"))
 
     return Response(await service.workers.run(list_jobs), 200, media_type=XML)
@@ -134,7 +141,8 @@ async def job(service: Service, request: Request) -> Response:
     query_parameters = from_query(request.scope["query_string"])
     current = await service.workers.run(lambda: _own(request))
     wait, phase = query_parameters.one("WAIT"), query_parameters.one("PHASE")
-    if wait is not None and current.phase in ACTIVE and phase in (None, current.phase):
+    now = uws_documents.uws_phase(current)
+    if wait is not None and current.phase in ACTIVE and phase in (None, now):
         seconds = _integer("WAIT", wait, least=-1)
         wait_s = LONGEST_WAIT_S if seconds < 0 else min(float(seconds), LONGEST_WAIT_S)
         portal, waiting_job = service.portal, current
@@ -186,7 +194,7 @@ async def child(service: Service, request: Request) -> Response:
 
 
 CHILDREN: dict[str, Callable[[Job], str]] = {
-    "phase": lambda job: job.phase,
+    "phase": uws_documents.uws_phase,
     "executionduration": lambda _: "0",
     "destruction": lambda job: iso(job.expires_at),
     "quote": lambda job: "" if (moment := quote(job)) is None else iso(moment),

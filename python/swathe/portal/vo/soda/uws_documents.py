@@ -20,6 +20,8 @@ from vo_models.uws.models import NSMAP
 from vo_models.uws.types import ErrorType, ExecutionPhase, UWSVersion
 from vo_models.voresource.types import UTCTimestamp
 
+from swathe.jobs.staging_progress import staging_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 XML = "text/xml"
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+STAGING_MAP = {**NSMAP, "swathe": "urn:swathe:staging"}
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -36,19 +39,35 @@ class UwsParameters(BaseXmlModel, tag="parameters", ns="uws", nsmap=NSMAP):
     parameter: list[Parameter] = element(tag="parameter", ns="uws", default=[])
 
 
+class JobInfo(BaseXmlModel, tag="jobInfo", ns="uws", nsmap=STAGING_MAP):
+    """How far staging is. The schema of UWS has elements of any other namespace here."""
+
+    staging: str = element(tag="staging", ns="swathe")
+
+
+class JobDocument(JobSummary[UwsParameters], tag="job", ns="uws", nsmap=NSMAP):
+    """A job. In vo-models `jobInfo` is text, which the schema of UWS does not allow."""
+
+    job_info: JobInfo | None = element(tag="jobInfo", default=None)  # type: ignore[assignment]  # as above
+
+
 def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
     """Return the document of a job."""
     more = _name(job)
+    if job.staging is not None:
+        reasons = [f"{store}: {reason}" for store, reason in job.staging["faults"].items()]
+        sentences = [staging_text(job.staging), *reasons]
+        more["job_info"] = JobInfo(staging=clean("; ".join(sentences)))
     if job.error is not None:
         more["error_summary"] = ErrorSummary(
             message=clean(job.error), type=ErrorType.FATAL, has_detail=True
         )
     return _write(
-        JobSummary[UwsParameters](
+        JobDocument(
             version=UWSVersion.V1_1,
             job_id=job.id,
             owner_id=job.owner,
-            phase=ExecutionPhase(job.phase),
+            phase=uws_phase(job),
             quote=_moment(quote(job)),
             creation_time=_moment(job.created_at),
             start_time=_moment(job.started_at),
@@ -68,7 +87,7 @@ def list_document(jobs: Iterable[Job], base: str) -> bytes:
         ShortJobDescription(
             job_id=job.id,
             href=f"{base}/{job.id}",
-            phase=ExecutionPhase(job.phase),
+            phase=uws_phase(job),
             **_name(job),
             owner_id=job.owner,
             creation_time=_moment(job.created_at),
@@ -86,6 +105,13 @@ def results_document(results: Sequence[ResultReference]) -> bytes:
 def parameters_document(job: Job) -> bytes:
     """Return the parameters that the client sent."""
     return _write(_parameters(job))
+
+
+def uws_phase(job: Job) -> ExecutionPhase:
+    """Return the phase that UWS has: one that waits for tape is queued, or suspended if it ran."""
+    if job.phase == "STAGING":
+        return ExecutionPhase.QUEUED if job.started_at is None else ExecutionPhase.SUSPENDED
+    return ExecutionPhase(job.phase)
 
 
 def quote(job: Job) -> datetime | None:

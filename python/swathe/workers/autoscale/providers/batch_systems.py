@@ -96,15 +96,23 @@ class BatchSystem(ABC):
         return {name for name, each in self.started_workers().items() if each.state != "ended"}
 
 
-def run_command(command: Sequence[str], stdin: str = "") -> str:
+def run_command(
+    command: Sequence[str], stdin: str = "", env: Mapping[str, str] | None = None
+) -> str:
     """Run a command of a batch system; return its output."""
-    return complete_command(command, stdin).stdout
+    return complete_command(command, stdin, env=env).stdout
 
 
 def complete_command(
-    command: Sequence[str], stdin: str = "", fine: Collection[int] = ()
+    command: Sequence[str],
+    stdin: str = "",
+    fine: Collection[int] = (),
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a batch system; the exit codes in `fine` are not failures."""
+    """Run a command of a batch system; the exit codes in `fine` are not failures.
+
+    Its environment is that of workers unless another is given.
+    """
     try:
         process = subprocess.run(
             command,
@@ -114,7 +122,7 @@ def complete_command(
             errors="replace",
             timeout=COMMAND_S,
             check=False,
-            env=environment(),
+            env=environment() if env is None else env,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProviderError(f"{command[0]}: {error}") from error

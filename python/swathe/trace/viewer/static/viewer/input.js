@@ -9,7 +9,7 @@ function listen() {
   let drag = null;
   const overview = (py) => py < OVERVIEW + 8;
   ui.canvas.addEventListener("wheel", (event) => {
-    if (!trace) return;
+    if (!trace || (settings.section && document.activeElement !== ui.canvas)) return;
     event.preventDefault();
     const [px] = place(event);
     const lineHigh = event.deltaMode === 1 ? 30 : 1;
@@ -80,7 +80,8 @@ function listen() {
     draw();
   });
   ui.canvas.addEventListener("dblclick", (event) => zoom(0.25, place(event)[0]));
-  document.addEventListener("keydown", (event) => {
+  // In a section of a page, keys and wheel move the page until the viewer is in use.
+  (settings.section ? root : document).addEventListener("keydown", (event) => {
     if (!trace || event.ctrlKey || event.metaKey || event.altKey) return;
     const box = event.target.closest("input, select, textarea");
     if (box && event.key !== "Escape" && (box.type !== "checkbox" || event.key === " ")) return;

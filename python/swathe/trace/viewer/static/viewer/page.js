@@ -58,7 +58,7 @@ function build() {
     mark.append(path);
     root.append(make("header", { class: "bar" }, make("div", {}, make("span", { class: "brand" }, mark, "Swathe trace"), (ui.live = make("span", { class: "who" })))));
   } else ui.live = make("span", { class: "quiet small", role: "status" });
-  ui.title = make("h1", {}, root.dataset.title || "Trace");
+  ui.title = make(settings.section ? "h2" : "h1", {}, root.dataset.title || "Trace");
   ui.facts = make("p", { class: "lede small" });
   const button = (key, label, title, action, more = {}) =>
     (ui[key] = make("button", { class: "slight", type: "button", title, onclick: action, ...more }, label));
@@ -101,7 +101,7 @@ function build() {
   ui.keys = make(
     "p",
     { class: "small quiet keys", id: "keys" },
-    "Wheel or + \u2212: zoom. Drag or arrows: pan. Shift and drag: zoom to a box. Click: keep a line. Space: play. , and .: event before and after. Home, End: first, last. 0: whole run.",
+    `${settings.section ? "Click here first. " : ""}Wheel or + \u2212: zoom. Drag or arrows: pan. Shift and drag: zoom to a box. Click: keep a line. Space: play. , and .: event before and after. Home, End: first, last. 0: whole run.`,
   );
   const stage = make("div", { class: "stage" }, make("div", { class: "above" }, ui.legend, ui.at), ui.plot, ui.keys, ui.detail);
   root.append(make(settings.bar === false ? "div" : "main", { class: "viewer", id: settings.bar === false ? undefined : "main" }, make("div", { class: "about" }, ui.title, ui.facts, settings.bar === false ? ui.live : ""), tools, make("div", { class: "lay" }, ui.side, stage)));

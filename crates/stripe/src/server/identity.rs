@@ -1,0 +1,79 @@
+//! Which stripe a server is of, as a file of it says.
+
+use super::{Server, is_busy};
+use crate::record::is_name;
+use bytes::Bytes;
+use std::time::{Duration, Instant};
+use swathe_store_api::StoreError;
+
+/// The file of a server that says its stripe.
+pub(crate) const MARK_PATH: &str = ".swathe-stripe";
+/// The mark begins with this line.
+const MAGIC: &str = "swathe-stripe-mark 1\n";
+/// No mark is longer.
+const MOST_BYTES: u64 = 256;
+/// Attempts to write a mark that another writes at the same time, and the pause between them.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is known of the stripe of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    /// The stripe of the store that it is a server of.
+    pub(crate) stripe: Option<String>,
+    /// Why it is none of this stripe.
+    pub(crate) strangeness: Option<String>,
+    /// When the marks were last compared.
+    pub(crate) compared_at: Option<Instant>,
+}
+
+impl Server {
+    /// The stripe of the store that it is a server of, if that has a mark.
+    pub(crate) fn stripe(&self) -> Option<String> {
+        self.identity().stripe.clone()
+    }
+
+    /// Refuse to use a server of another stripe.
+    pub(crate) fn check_stripe(&self) -> Result<(), StoreError> {
+        match &self.identity().strangeness {
+            Some(why) => Err(StoreError::Unsupported { url: self.url(), why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The stripe that its mark says.
+    pub(crate) fn mark(&self) -> Result<Option<String>, StoreError> {
+        let source = match self.open_any(MARK_PATH) {
+            Ok(source) => source,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = vec![0; source.len().min(MOST_BYTES) as usize];
+        source.read_exact_at(0, &mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let name = text.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix('\n'));
+        // One that a crash left unfinished says nothing.
+        Ok(name.filter(|name| is_name(name)).map(str::to_string))
+    }
+
+    /// Write a mark; one that is there already stays, unless this one replaces it.
+    pub(crate) fn write_mark(&self, stripe: &str, replaces: bool) -> Result<(), StoreError> {
+        let bytes = Bytes::from(format!("{MAGIC}{stripe}\n"));
+        let write = || {
+            let mut writer = self.write(MARK_PATH, bytes.len() as u64, u64::MAX)?;
+            writer.write(bytes.clone()).map_err(|failure| failure.error)?;
+            writer.finish(replaces).map(drop).map_err(|failure| failure.error)
+        };
+        let mut attempt = 1;
+        loop {
+            match write() {
+                Err(StoreError::Exists { .. }) if !replaces => return Ok(()),
+                Err(error) if is_busy(&error) && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                result => return result,
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Checks and repairs of striped objects.
+
+use crate::layout::Layout;
+use crate::repair_progress::RepairProgress;
+use crate::reports::PieceState;
+use crate::testing::{BLOCK, TestStripe, bytes_of, flip};
+use crate::upkeep::Upkeep;
+use std::fs;
+use swathe_store_api::StoreError;
+
+#[test]
+fn what_is_lost_or_damaged_is_found_and_rebuilt() {
+    for (servers, parity) in [(2, 1), (5, 1), (5, 2), (8, 3)] {
+        let stripe = TestStripe::new(servers, parity, false);
+        let bytes = bytes_of(500_000, 6);
+        stripe.put("a", &bytes, false).expect("written");
+        let before: Vec<_> =
+            (0..servers).map(|server| fs::read(stripe.part(server)).expect("read")).collect();
+        let paths: Vec<_> = (0..servers).map(|server| stripe.part(server)).collect();
+        let record = fs::read(stripe.record(0)).expect("read");
+        let record_path = stripe.record(0);
+        // One lost, with its record; the others damaged.
+        fs::remove_file(stripe.part(0)).expect("removed");
+        fs::remove_file(stripe.record(0)).expect("removed");
+        (1..parity as usize).for_each(|server| flip(&stripe.part(server), 70_000));
+        let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+        let upkeep = Upkeep(stripe.store);
+        let url = TestStripe::url("a");
+        let report = upkeep.check(&url, true).expect("checked");
+        assert!(report.is_readable);
+        assert_eq!(report.parts[0].state, PieceState::Missing);
+        assert_eq!(report.records[0].state, PieceState::Missing);
+        if parity > 1 {
+            assert_eq!(report.parts[1].state, PieceState::Damaged);
+            let layout = Layout::new(500_000, BLOCK, servers as u32 - parity, parity);
+            let block = 70_000 / layout.sum_bytes * layout.sum_bytes;
+            assert_eq!(report.parts[1].damaged_blocks, [block]);
+        }
+        let quick = upkeep.check(&url, false).expect("checked");
+        assert_eq!(quick.parts.iter().filter(|part| part.state != PieceState::Whole).count(), 1);
+        let progress = RepairProgress::default();
+        let repair = upkeep.repair(&url, true, &progress).expect("repaired");
+        let part_bytes: u64 = before.iter().map(|bytes| bytes.len() as u64).sum();
+        let rebuilt_bytes: u64 = before.iter().take(parity as usize).map(|b| b.len() as u64).sum();
+        assert_eq!(progress.counts(), (part_bytes + rebuilt_bytes, part_bytes + rebuilt_bytes));
+        assert_eq!(progress.written_bytes(), rebuilt_bytes);
+        assert_eq!(repair.rebuilt_parts.len(), parity as usize);
+        assert_eq!(repair.rebuilt_records, ["s0:"]);
+        assert!(repair.failures.is_empty());
+        for (path, bytes) in paths.iter().zip(&before) {
+            assert!(fs::read(path).expect("read") == *bytes, "{}", path.display());
+        }
+        assert_eq!(fs::read(record_path).expect("read"), record);
+        let report = upkeep.check(&url, true).expect("checked");
+        let all = report.parts.iter().chain(&report.records);
+        assert!(all.clone().all(|piece| piece.state == PieceState::Whole));
+        let again = upkeep.repair(&url, true, &RepairProgress::default()).expect("nothing to do");
+        assert!(again.rebuilt_parts.is_empty() && again.rebuilt_records.is_empty());
+        drop((folder, behaviours));
+    }
+}
+
+#[test]
+fn what_cannot_be_rebuilt_is_said() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(200_000, 6), false).expect("written");
+    fs::remove_file(stripe.part(0)).expect("removed");
+    fs::remove_file(stripe.part(1)).expect("removed");
+    let upkeep = Upkeep(stripe.store);
+    let url = TestStripe::url("a");
+    assert!(!upkeep.check(&url, false).expect("checked").is_readable);
+    let repair = upkeep.repair(&url, true, &RepairProgress::default()).expect("tried");
+    assert_eq!(repair.failures.len(), 2);
+    assert!(repair.failures[0].why.contains("found 2 parts"), "{}", repair.failures[0].why);
+    assert!(matches!(upkeep.check(&TestStripe::url("b"), true), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn leftovers_are_found_and_removed() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(100_000, 1), false).expect("written");
+    stripe.kill(3, true);
+    stripe.put("a", &bytes_of(100_000, 2), true).expect("replaced");
+    stripe.kill(3, false);
+    let unfinished = stripe.folder.path().join("s1/b.stripe.1-00ff.10.1");
+    fs::write(&unfinished, b"0123").expect("written");
+    let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+    let upkeep = Upkeep(stripe.store);
+    let found = upkeep.leftovers(false).expect("listed");
+    let kinds: Vec<_> = found.iter().map(|left| (left.server.as_str(), left.is_replaced)).collect();
+    assert_eq!(kinds, [("s3:", true), ("s1:", false)]);
+    let removed = upkeep.leftovers(true).expect("removed");
+    // Those of the last day stay: a write may be using them.
+    assert_eq!(removed.iter().map(|left| left.is_removed).collect::<Vec<_>>(), [false, true]);
+    assert!(!unfinished.exists());
+    let reports = upkeep.server_reports(true);
+    assert_eq!(reports.iter().map(|report| report.parts).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    assert!(reports.iter().all(|report| report.is_reachable && report.records == 1));
+    upkeep.repair(&TestStripe::url("a"), false, &RepairProgress::default()).expect("repaired");
+    assert_eq!(upkeep.server_reports(true)[3].parts, 2);
+    drop((folder, behaviours));
+}
+
+#[test]
+fn parts_with_damage_in_different_rows_rebuild_each_other() {
+    let stripe = TestStripe::new(4, 1, false);
+    let bytes = bytes_of(600_000, 6);
+    stripe.put("a", &bytes, false).expect("written");
+    let before: Vec<_> =
+        (0..4).map(|server| fs::read(stripe.part(server)).expect("read")).collect();
+    let paths: Vec<_> = (0..4).map(|server| stripe.part(server)).collect();
+    flip(&paths[0], 3 * BLOCK as usize);
+    flip(&paths[1], 9 * BLOCK as usize);
+    flip(&paths[2], 15 * BLOCK as usize);
+    let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+    let upkeep = Upkeep(stripe.store);
+    let url = TestStripe::url("a");
+    assert!(upkeep.check(&url, true).expect("checked").is_readable);
+    let repair = upkeep.repair(&url, true, &RepairProgress::default()).expect("repaired");
+    assert!(repair.failures.is_empty(), "{:?}", repair.failures);
+    for (path, bytes) in paths.iter().zip(&before) {
+        assert!(fs::read(path).expect("read") == *bytes);
+    }
+    drop((folder, behaviours));
+}
+
+#[test]
+fn a_record_is_repaired_from_one_whose_checksums_are_sound() {
+    let stripe = TestStripe::new(4, 1, false);
+    stripe.put("a", &bytes_of(200_000, 6), false).expect("written");
+    let sound = fs::read(stripe.record(1)).expect("read");
+    let mut rotten = sound.clone();
+    let last = rotten.len() - 6;
+    rotten[last] ^= 1;
+    fs::write(stripe.record(0), rotten).expect("written");
+    let path = stripe.record(3);
+    fs::remove_file(&path).expect("removed");
+    let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+    Upkeep(stripe.store)
+        .repair(&TestStripe::url("a"), false, &RepairProgress::default())
+        .expect("repaired");
+    assert_eq!(fs::read(path).expect("read"), sound);
+    drop((folder, behaviours));
+}

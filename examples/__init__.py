@@ -1,0 +1,1 @@
+"""Applications that write and read runs. Each is a package with a README."""

@@ -1,0 +1,1 @@
+"""Turbulent convection in three dimensions: an application whose arrays are a run."""

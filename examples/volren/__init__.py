@@ -1,0 +1,1 @@
+"""Parallel volume rendering of a dataset of bytes of a run."""

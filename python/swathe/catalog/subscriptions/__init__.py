@@ -1,0 +1,1 @@
+"""Subscriptions in the catalogue: their matches, their runs and their events."""

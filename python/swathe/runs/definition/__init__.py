@@ -1,0 +1,1 @@
+"""What a run is: its settings, and how its arrays are divided."""

@@ -1,0 +1,1 @@
+"""Move what a run wrote from store to store."""

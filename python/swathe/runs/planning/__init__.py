@@ -1,0 +1,1 @@
+"""Where the arrays of a run go, and what that costs."""

@@ -1,0 +1,170 @@
+"""What arrays cost that are written together: those of one store at the same iterations.
+
+Predictions and the choice of stores use these same costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from swathe.runs.planning.store_rate import DumpSize, Forecast, StoreRate, placed_s
+
+if TYPE_CHECKING:
+    from swathe.runs.definition.run_settings import ArraySettings
+
+GroupKey: TypeAlias = tuple[int, int, int, str]
+"""Iterations from one dump to the next, number of the first dump, dumps, and their first store."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Dumps of an array that follow each other and go to one store.
+
+    Attributes:
+        store: name of the store.
+        first: number of the first of them, from 0.
+        dumps: how many.
+    """
+
+    store: str
+    first: int
+    dumps: int
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """Dumps of an array that go to one store.
+
+    Attributes:
+        array: its settings, with the objects as they are written there.
+        first_dump: number of the first of the dumps.
+        dumps: how many.
+        first_store: store that they are written to first: that of `via` if there is one.
+        first: costs of it.
+        last: costs of their place; the same without `via`.
+        ranks: number of processes that share the array.
+    """
+
+    array: ArraySettings
+    first_dump: int
+    dumps: int
+    first_store: str
+    first: StoreRate
+    last: StoreRate
+    ranks: int
+
+    @property
+    def key(self) -> GroupKey:
+        """Return what all dumps have in common that are written together."""
+        return self.array.every, self.first_dump, self.dumps, self.first_store
+
+    @cached_property
+    def dump(self) -> Forecast:
+        """Return the time of a dump in its first store, if it is written alone."""
+        return self.first.dumps_s([DumpSize.of(self.array)], self.ranks)
+
+    def write_s(self, share: float = 1.0) -> Forecast:
+        """Return the time of writing all dumps, if each takes this part of its time alone."""
+        dump = self.dump.times(share)
+        return placed_s(self.array, self.dumps, dump, self.first, self.last, self.ranks)
+
+
+def stored_arrays(
+    array: ArraySettings,
+    placements: Iterable[Placement],
+    rates: Mapping[str, StoreRate],
+    ranks: int,
+) -> list[StoredArray]:
+    """Return what an array is in each of its stores; with `via` it is written to the near one."""
+    return [
+        StoredArray(array, each.first, each.dumps, first, rates[first], rates[each.store], ranks)
+        for each in placements
+        for first in [array.via or each.store]
+    ]
+
+
+def share_of(group: Sequence[StoredArray]) -> float:
+    """Return the time of dumps that are begun together, over the sum of their times alone."""
+    alone_s = math.fsum(each.dump.median_s for each in group)
+    sizes = [DumpSize.of(each.array) for each in group]
+    return group[0].first.dumps_s(sizes, group[0].ranks).median_s / alone_s
+
+
+def in_groups(arrays: Iterable[StoredArray]) -> dict[GroupKey, list[StoredArray]]:
+    """Return arrays by what they share, in their order."""
+    groups: dict[GroupKey, list[StoredArray]] = {}
+    for each in arrays:
+        groups.setdefault(each.key, []).append(each)
+    return groups
+
+
+@dataclass(frozen=True)
+class WholeCost:
+    """What a placement of all arrays costs.
+
+    Attributes:
+        cost_s: what is minimised: seconds of writing, of risk, and of reading by its weight.
+        write_s: seconds of writing.
+    """
+
+    cost_s: float = 0.0
+    write_s: float = 0.0
+
+    def __add__(self, other: WholeCost) -> WholeCost:
+        """Return the cost of both."""
+        return WholeCost(self.cost_s + other.cost_s, self.write_s + other.write_s)
+
+    def __sub__(self, other: WholeCost) -> WholeCost:
+        """Return what one costs more than the other."""
+        return WholeCost(self.cost_s - other.cost_s, self.write_s - other.write_s)
+
+
+@dataclass
+class SharedCosts:
+    """Costs of placements, each group of arrays computed once.
+
+    Attributes:
+        options: for each array, in the order of the run, what it is in each store it may go to.
+        apart_s: seconds that count for each of these besides writing: of reading, weighted.
+        risky: stores that count with the upper bound of their time.
+    """
+
+    options: Sequence[Mapping[str, StoredArray]]
+    apart_s: Sequence[Mapping[str, float]]
+    risky: frozenset[str] = frozenset()
+    _groups: dict[tuple[tuple[int, str], ...], WholeCost] = field(default_factory=dict)
+
+    def key(self, at: int, store: str) -> GroupKey:
+        """Return the group of an array in a store."""
+        return self.options[at][store].key
+
+    def group(self, members: tuple[tuple[int, str], ...]) -> WholeCost:
+        """Return the cost of arrays that are written together, each with its store, in order."""
+        if members not in self._groups:
+            self._groups[members] = self._cost(members)
+        return self._groups[members]
+
+    def whole(self, stores: Mapping[int, str]) -> WholeCost:
+        """Return the cost of a placement: the store of each array, by its number."""
+        groups: dict[GroupKey, list[tuple[int, str]]] = {}
+        for at in sorted(stores):
+            groups.setdefault(self.key(at, stores[at]), []).append((at, stores[at]))
+        costs = [self.group(tuple(members)) for members in groups.values()]
+        cost_s = math.fsum(each.cost_s for each in costs)
+        return WholeCost(cost_s, math.fsum(each.write_s for each in costs))
+
+    def _cost(self, members: Sequence[tuple[int, str]]) -> WholeCost:
+        if not members:
+            return WholeCost()
+        group = [self.options[at][store] for at, store in members]
+        share, cost_s, write_s = share_of(group), 0.0, 0.0
+        for (at, store), each in zip(members, group, strict=True):
+            time = each.write_s(share)
+            write_s += time.median_s
+            cost_s += time.high_s if store in self.risky else time.median_s
+            cost_s += self.apart_s[at][store]
+        return WholeCost(cost_s, write_s)

@@ -1,0 +1,1 @@
+"""Read the arrays of a run wherever they lie."""

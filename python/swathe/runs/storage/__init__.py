@@ -1,0 +1,1 @@
+"""The objects and metadata of a run in its stores."""

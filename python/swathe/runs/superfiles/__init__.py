@@ -1,0 +1,1 @@
+"""Superfiles: many small arrays or images in one object, an uncompressed zip file."""

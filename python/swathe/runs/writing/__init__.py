@@ -1,0 +1,1 @@
+"""Write the arrays of a run, by all its ranks."""

@@ -1,0 +1,1 @@
+"""Caches in front of other stores: whole objects are kept near, and evicted by refetch cost."""

@@ -1,0 +1,1 @@
+"""Staging of objects from tape: one protocol, and its implementations."""
