@@ -139,7 +139,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --custom-compile-command 'make lock'
 
 lock: $(VENV)/ready
-	$(BIN)/pip install -q uv
+	$(LOCK) $(ARGS) --group installer --output-file requirements/installer.lock
 	$(LOCK) pyproject.toml $(ARGS) --extra dev --extra portal --output-file requirements/dev.lock
 	$(LOCK) pyproject.toml $(ARGS) --extra portal --output-file requirements/portal.lock
 	$(LOCK) pyproject.toml $(ARGS) --extra cluster --output-file requirements/cluster.lock
@@ -162,14 +162,17 @@ audit: $(VENV)/ready
 clean:
 	rm -rf $(VENV) build target
 
-$(VENV)/ready: requirements/dev.lock
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes
+
+$(VENV)/ready: requirements/installer.lock requirements/dev.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r $<
+	$(INSTALL) -r requirements/dev.lock
 	touch $@
 
 # Versions that dev.lock has, too, are the same in both.
 $(VENV)/docs $(VENV)/wheel: $(VENV)/%: requirements/%.lock $(VENV)/ready
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r $<
+	$(INSTALL) -r $<
 	touch $@
 
 $(VENV)/docs: | $(VENV)/built
