@@ -175,31 +175,45 @@ def h5coro_ways(file: str, driver: str, array: str, places: Places, window: int)
 
 
 def hdf5_ways_of_server(url: str, array: str, places: Places, window: int) -> Ways:
-    """h5coro; kerchunk and VirtualiZarr, whose references are made before."""
+    """h5coro; kerchunk and VirtualiZarr, with references made before, or for each window."""
+    ways = h5coro_ways(url, "webdriver.HTTPDriver", array, places, window)
+    if is_installed("kerchunk"):
+        open_kerchunk = partial(_open_kerchunk, url, array)
+        ways["kerchunk, references known"] = partial(read_each, open_kerchunk(), places, window)
+        ways["kerchunk, references made for each"] = partial(
+            read_opened, open_kerchunk, places, window
+        )
+    if is_installed("virtualizarr", "obstore", "obspec_utils"):
+        open_virtual = partial(_open_virtualizarr, url, array)
+        ways["virtualizarr, manifest known"] = partial(read_each, open_virtual(), places, window)
+        ways["virtualizarr, manifest made for each"] = partial(
+            read_opened, open_virtual, places, window
+        )
+    return ways
+
+
+def _open_kerchunk(url: str, array: str) -> Any:
     import fsspec
     import zarr
 
-    ways = h5coro_ways(url, "webdriver.HTTPDriver", array, places, window)
-    if is_installed("kerchunk"):
-        kerchunk_hdf = import_module("kerchunk.hdf")
-        with fsspec.open(url) as stream:
-            references = kerchunk_hdf.SingleHdf5ToZarr(stream, url).translate()
-        files = fsspec.filesystem(
-            "reference",
-            fo=references,
-            remote_protocol="http",
-            remote_options={"asynchronous": True},
-            asynchronous=True,
-        )
-        store = zarr.storage.FsspecStore(files, read_only=True)
-        data = zarr.open_group(store, mode="r", zarr_format=2)[array]
-        ways["kerchunk, references known"] = partial(read_each, data, places, window)
-    if is_installed("virtualizarr", "obstore", "obspec_utils"):
-        root, name = url.rsplit("/", 1)
-        http = import_module("obstore.store").HTTPStore(root, client_options={"allow_http": True})
-        registry = import_module("obspec_utils.registry").ObjectStoreRegistry({root: http})
-        parser = import_module("virtualizarr.parsers").HDFParser()
-        group = zarr.open_group(parser(f"{root}/{name}", registry), mode="r")
-        read = partial(read_each, group[array], places, window)
-        ways["virtualizarr, manifest known"] = read
-    return ways
+    with fsspec.open(url) as stream:
+        references = import_module("kerchunk.hdf").SingleHdf5ToZarr(stream, url).translate()
+    files = fsspec.filesystem(
+        "reference",
+        fo=references,
+        remote_protocol="http",
+        remote_options={"asynchronous": True},
+        asynchronous=True,
+    )
+    store = zarr.storage.FsspecStore(files, read_only=True)
+    return zarr.open_group(store, mode="r", zarr_format=2)[array]
+
+
+def _open_virtualizarr(url: str, array: str) -> Any:
+    import zarr
+
+    root, name = url.rsplit("/", 1)
+    http = import_module("obstore.store").HTTPStore(root, client_options={"allow_http": True})
+    registry = import_module("obspec_utils.registry").ObjectStoreRegistry({root: http})
+    store = import_module("virtualizarr.parsers").HDFParser()(f"{root}/{name}", registry)
+    return zarr.open_group(store, mode="r")[array]
