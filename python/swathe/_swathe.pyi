@@ -123,8 +123,10 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
-    def ask_failed_servers(self, name: str) -> None:
+    def ask_failed_servers(self, name: str, admit: bool) -> None:
         """Ask the servers of a striped store that failed a moment ago: they may be there again.
+
+        With `admit`, its empty servers are used from now on, too.
 
         Raises:
             ValueError: If the store is not striped.

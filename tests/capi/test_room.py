@@ -182,7 +182,7 @@ def test_the_server_without_room_is_named(
             assert len(lines) == 2
             for line in lines:
                 assert line.startswith(
-                    f"{errno.ENOSPC} striped://wide/run/new: server server4:: "
+                    f"{errno.ENOSPC} striped://wide/run/new: server server4: "
                 ), line
             taken = [old - free(disk) for old, disk in zip(before, disks, strict=True)]
             assert all(bytes_ >= 4_900_000 for bytes_ in taken), "as before"
@@ -215,7 +215,7 @@ def test_a_dead_server_is_named(room_program: Path, disks: list[Path], tmp_path:
         environment = store_file(tmp_path, [*roots[:4], "dav://127.0.0.1:9"])
         with start(room_program, environment, 1_000_000) as process:
             (line,) = answer(process)
-            assert line.startswith(f"{errno.EIO} striped://wide/run/new: server server4:: "), line
+            assert line.startswith(f"{errno.EIO} striped://wide/run/new: server server4: "), line
             process.communicate("1000000\n")
             assert process.returncode == 0, "parity is enough to write it"
 
@@ -228,7 +228,7 @@ def test_servers_that_cannot_are_named(
         environment = store_file(tmp_path, [*roots, root])
         with start(room_program, environment, 1_000_000) as process:
             (line,) = answer(process)
-            assert line.startswith(f"{errno.ENOTSUP} striped://wide/run/new: server server4:: "), (
+            assert line.startswith(f"{errno.ENOTSUP} striped://wide/run/new: server server4: "), (
                 line
             )
             assert "cannot reserve room" in line

@@ -114,10 +114,11 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), work)
     }
 
-    /// Ask the servers of a striped store that failed a moment ago, so that they take part again.
-    fn ask_failed_servers(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let work = |upkeep: &Upkeep, _: &str| {
-            upkeep.ask_failed_servers();
+    /// Ask the servers of a striped store that failed a moment ago, so that they take part again; with
+    /// `admit`, use its empty servers, too.
+    fn ask_failed_servers(&self, py: Python<'_>, name: &str, admit: bool) -> PyResult<()> {
+        let work = move |upkeep: &Upkeep, _: &str| {
+            upkeep.ask_failed_servers(admit);
             Ok(())
         };
         self.look_after(py, &format!("{name}:"), work).map(drop)

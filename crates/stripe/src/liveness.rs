@@ -167,7 +167,7 @@ mod tests {
         let mut buffer = vec![0; bytes.len()];
         let error = source.read_exact_at(0, &mut buffer).expect_err("two of four").to_string();
         assert!(error.contains("expected bytes of any 3 of its 4 parts"), "{error}");
-        assert!(error.contains("on s1:: ") && error.contains("on s2:: "), "{error}");
+        assert!(error.contains("on s1: ") && error.contains("on s2: "), "{error}");
     }
 
     #[test]

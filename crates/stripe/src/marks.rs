@@ -1,12 +1,12 @@
 //! Which stripe a server is of: a mark on it says it, so that a disk of another stripe is left out.
 //!
 //! The mark is drawn before the first object of a stripe is written, and its records name it, too.
-//! Stripes from before 2026-11-27 have none. What most servers say counts; an empty server says
-//! nothing.
+//! Stripes from before 2026-11-27 have none. What most servers say counts. An empty server says
+//! nothing, and is not used until a repair gives it the mark: its disk may only not be mounted.
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
-use crate::server::Server;
+use crate::server::{Server, Strangeness};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,14 +32,17 @@ enum Statement {
     Stripe(String),
     /// It has none, and parts or records.
     Unmarked,
-    /// It is empty.
+    /// It is empty, and another one has parts or records.
     Empty,
+    /// It is empty as all others are.
+    New,
     /// It does not say.
     Silence,
 }
 
 /// Compare the marks of servers, unless that was done a moment ago: from now on those of other
-/// stripes refuse all work, and say why. If as many are of one stripe as of another, all of them do.
+/// stripes, and empty ones where others have a mark, refuse all work, and say why. If as many are of
+/// one stripe as of another, all of them do.
 pub(crate) fn compare_marks(servers: &[Arc<Server>], memory: Duration) {
     let is_recent = |server: &Arc<Server>| {
         server.identity().compared_at.is_some_and(|at| at.elapsed() < memory)
@@ -56,26 +59,36 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         let mut identity = server.identity();
         identity.compared_at = Some(Instant::now());
         identity.stripe = stripe.clone().ok().flatten();
-        let Statement::Stripe(found) = statement else {
-            if *statement != Statement::Silence {
-                identity.strangeness = None;
+        match statement {
+            Statement::Silence => {}
+            Statement::Unmarked | Statement::New => identity.strangeness = None,
+            Statement::Stripe(name) => {
+                let why = difference(&stripe, name);
+                identity.strangeness = why.map(Strangeness::Foreign);
             }
-            continue;
-        };
-        identity.strangeness = match &stripe {
-            Ok(Some(stripe)) if stripe == found => None,
-            Ok(Some(stripe)) => {
-                Some(format!("expected a server of stripe {stripe}, found one of stripe {found}"))
+            Statement::Empty => {
+                let name = identity.stripe.clone();
+                identity.strangeness = name.map(Strangeness::Empty);
             }
-            Ok(None) => {
-                Some(format!("expected a server of a stripe without mark, found one of {found}"))
-            }
-            Err(names) => Some(format!(
-                "expected most servers to be of one stripe, found as many of {}; this one is of \
-                 {found}; leave those of the other stripe out",
-                names.join(" as of ")
-            )),
-        };
+        }
+    }
+}
+
+/// How a server of a stripe differs from the stripe that most are of.
+fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Option<String> {
+    match stripe {
+        Ok(Some(stripe)) if stripe == found => None,
+        Ok(Some(stripe)) => {
+            Some(format!("expected a server of stripe {stripe}, found one of stripe {found}"))
+        }
+        Ok(None) => {
+            Some(format!("expected a server of a stripe without mark, found one of {found}"))
+        }
+        Err(names) => Some(format!(
+            "expected most servers to be of one stripe, found as many of {}; this one is of \
+             {found}; leave those of the other stripe out",
+            names.join(" as of ")
+        )),
     }
 }
 
@@ -87,7 +100,7 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
         match statement {
             Statement::Stripe(name) => *votes.entry(Some(name)).or_default() += 1,
             Statement::Unmarked => *votes.entry(None).or_default() += 1,
-            Statement::Empty | Statement::Silence => {}
+            Statement::Empty | Statement::New | Statement::Silence => {}
         }
     }
     let most = votes.values().max().copied();
@@ -102,26 +115,42 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
 
 /// What servers say; whether one without mark is empty is asked only where others have marks.
 fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
-    let marks = ask(servers, Server::mark);
-    if !marks.iter().any(|mark| matches!(mark, Some(Ok(Some(_))))) {
-        return marks.iter().map(|mark| statement(mark, Some(&Ok(true)))).collect();
+    let of_mark = |mark: &Option<Result<Option<String>, StoreError>>| match mark {
+        Some(Ok(Some(name))) => Statement::Stripe(name.clone()),
+        Some(Ok(None)) => Statement::Unmarked,
+        _ => Statement::Silence,
+    };
+    let mut statements: Vec<_> = ask(servers, Server::mark).iter().map(of_mark).collect();
+    if !statements.iter().any(|each| each.name().is_some())
+        || !statements.contains(&Statement::Unmarked)
+    {
+        return statements;
     }
-    let blank: BTreeSet<usize> =
-        (0..servers.len()).filter(|&at| matches!(marks[at], Some(Ok(None)))).collect();
-    let files = ask_some(servers, &blank, Server::has_files);
-    marks.iter().zip(&files).map(|(mark, files)| statement(mark, files.as_ref())).collect()
+    let files = ask(servers, Server::has_files);
+    let is_new = !files.iter().any(|files| matches!(files, Some(Ok(true))));
+    for (statement, files) in statements.iter_mut().zip(&files) {
+        *statement = match (&statement, files) {
+            (Statement::Unmarked, Some(Ok(false))) if is_new => Statement::New,
+            (Statement::Unmarked, Some(Ok(false))) => Statement::Empty,
+            (Statement::Unmarked, Some(Ok(true))) => continue,
+            (Statement::Unmarked, _) => Statement::Silence,
+            _ => continue,
+        };
+    }
+    // Who began the stripe a moment ago wrote all marks before the first file.
+    let empty = numbers_of(&statements, &Statement::Empty);
+    let marks = ask_some(servers, &empty, Server::mark);
+    for at in empty {
+        if let again @ Statement::Stripe(_) = of_mark(&marks[at]) {
+            statements[at] = again;
+        }
+    }
+    statements
 }
 
-fn statement(
-    mark: &Option<Result<Option<String>, StoreError>>,
-    has_files: Option<&Result<bool, StoreError>>,
-) -> Statement {
-    match (mark, has_files) {
-        (Some(Ok(Some(name))), _) => Statement::Stripe(name.clone()),
-        (Some(Ok(None)), Some(Ok(true))) => Statement::Unmarked,
-        (Some(Ok(None)), Some(Ok(false))) => Statement::Empty,
-        _ => Statement::Silence,
-    }
+/// The numbers of the servers that say this.
+fn numbers_of(statements: &[Statement], statement: &Statement) -> BTreeSet<usize> {
+    (0..statements.len()).filter(|&at| statements[at] == *statement).collect()
 }
 
 fn ask<T: Send + 'static>(
@@ -146,8 +175,8 @@ fn ask_some<T: Send + 'static>(
     ask_enough(&targets, servers.len(), GRACE, standing, move |_, server| work(server))
 }
 
-/// Give a mark to the servers of a new stripe, and to empty servers of one that has a mark. A stripe
-/// that has objects and no mark gets none.
+/// Give a mark to the servers of a new stripe. A stripe that has objects and no mark gets none, nor does
+/// an empty server of one that has objects.
 pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
     let mut statements = statements(servers);
     if !statements.iter().any(|each| matches!(each, Statement::Stripe(_))) {
@@ -173,14 +202,25 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
                 }
             }
         }
-    } else if let Ok(Some(stripe)) = stripe_of(&statements) {
-        let is_empty = |at: &usize| statements[*at] == Statement::Empty;
-        let numbers: BTreeSet<usize> = (0..servers.len()).filter(is_empty).collect();
-        if !numbers.is_empty() {
-            write_marks(servers, &numbers, stripe, false);
-        }
+    }
+    let new = numbers_of(&statements, &Statement::New);
+    if let (Ok(Some(stripe)), false) = (stripe_of(&statements), new.is_empty()) {
+        write_marks(servers, &new, stripe, false);
     }
     judge(servers, &statements);
+}
+
+/// Use the empty servers of a stripe, and give them its mark. One that does not take it is used all
+/// the same: with the first file it is one without mark.
+pub(crate) fn admit_empty_servers(servers: &[Arc<Server>]) {
+    let mut statements = statements(servers);
+    let numbers = numbers_of(&statements, &Statement::Empty);
+    let stripe = stripe_of(&statements);
+    numbers.iter().for_each(|&at| statements[at] = Statement::Unmarked);
+    judge(servers, &statements);
+    if let Ok(Some(stripe)) = stripe {
+        write_marks(servers, &numbers, stripe, false);
+    }
 }
 
 impl Statement {

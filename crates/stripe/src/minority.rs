@@ -139,7 +139,7 @@ fn check_parts(object: &Object) -> Result<(), StoreError> {
         match part.open_anew() {
             Ok(_) => good += 1,
             Err(error @ StoreError::Interrupted { .. }) => return Err(error),
-            Err(error) => failures.push(format!("{}: {error}", part.server_names())),
+            Err(error) => failures.push(part.message(error)),
         }
         if good == enough {
             return Ok(());

@@ -3,6 +3,7 @@
 use crate::part_costs::{Ask, PartCosts};
 use crate::record::PartEntry;
 use crate::server::Server;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_store_api::{Source, StoreError, Traffic, Version};
 
@@ -96,9 +97,7 @@ impl Part {
     /// Why it is lost.
     pub(crate) fn loss(&self) -> Option<String> {
         match &*self.lock() {
-            State::Lost(why) | State::Failed(why) => {
-                Some(format!("{} on {}: {why}", self.path, self.server_names()))
-            }
+            State::Lost(why) | State::Failed(why) => Some(self.message(why)),
             _ => None,
         }
     }
@@ -117,6 +116,11 @@ impl Part {
         let places = self.places();
         let names: Vec<&str> = places.iter().map(|server| server.name.as_str()).collect();
         names.join(" ")
+    }
+
+    /// `why`, with its path and server.
+    pub(crate) fn message(&self, why: impl Display) -> String {
+        format!("{} on {}: {why}", self.path, self.server_names().trim_end_matches(':'))
     }
 
     /// Its path on its server.

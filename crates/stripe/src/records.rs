@@ -6,7 +6,7 @@
 use crate::foreign_records::leave_out_strangers;
 use crate::layout::Layout;
 use crate::liveness::while_alive;
-use crate::marks::{DISPUTE_MEMORY, compare_marks};
+use crate::marks::{DISPUTE_MEMORY, WORK_MEMORY, compare_marks};
 use crate::question::{Grace, Question, Standing, ask_enough, majority, present, with_numbers};
 use crate::record::{GROUP_BYTES, Generation};
 use crate::server::{NO_ANSWER, Server};
@@ -81,12 +81,13 @@ fn late_after(servers: &[(usize, Arc<Server>)]) -> Duration {
 
 impl Records {
     /// What servers say of an object, as [`Records::ask`]. Where they differ, what is of another stripe
-    /// is left out.
+    /// is left out, and where they have none, what empty servers say that may not be mounted.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let mut records = Records::ask(servers, path, all);
         records.excuse_new_servers(servers);
-        if !records.are_alike() {
-            compare_marks(servers, DISPUTE_MEMORY);
+        let memory = if records.are_alike() { WORK_MEMORY } else { DISPUTE_MEMORY };
+        if !records.are_alike() || records.newest().is_none() {
+            compare_marks(servers, memory);
             leave_out_strangers(servers, &mut records.answers);
         }
         records
@@ -236,10 +237,8 @@ impl Records {
     fn without_records(&self, servers: &[Arc<Server>], url: &str) -> StoreError {
         let url = url.to_string();
         let damage = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
-            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => {
-                Some(format!("{}: {why}", server.name))
-            }
-            Some(Answer::Empty) => Some(format!("{}: {EMPTY}", server.name)),
+            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => Some(server.message(why)),
+            Some(Answer::Empty) => Some(server.message(EMPTY)),
             _ => None,
         });
         match damage {
@@ -255,11 +254,9 @@ impl Records {
     pub(crate) fn silent(&self, servers: &[Arc<Server>]) -> Vec<String> {
         let each = self.answers.iter().zip(servers);
         each.filter_map(|(answer, server)| match answer {
-            Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
-            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => {
-                Some(format!("{}: {why}", server.name))
-            }
-            None => Some(format!("{}: {NO_ANSWER}", server.name)),
+            Some(Answer::Failed(error)) => Some(server.message(error)),
+            Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => Some(server.message(why)),
+            None => Some(server.message(NO_ANSWER)),
             _ => None,
         })
         .collect()
@@ -276,8 +273,8 @@ impl Records {
     ) -> Result<(), StoreError> {
         let each = self.answers.iter().zip(servers);
         let absences = each.filter_map(|(answer, server)| match answer {
-            Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),
-            None => Some(format!("{}: {NO_ANSWER}", server.name)),
+            Some(Answer::Failed(error)) => Some(server.message(error)),
+            None => Some(server.message(NO_ANSWER)),
             _ => None,
         });
         let (absences, count) = (absences.collect::<Vec<_>>(), servers.len());

@@ -102,7 +102,7 @@ pub enum ServerState {
     /// It could be listed.
     #[serde(rename = "reachable")]
     Reachable,
-    /// Its folder does not exist, though other servers have objects.
+    /// Its folder does not exist or is empty, though other servers have objects.
     #[serde(rename = "missing")]
     Missing,
     /// It said nothing in time.

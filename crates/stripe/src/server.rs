@@ -21,6 +21,7 @@ use swathe_store_api::{
 
 #[cfg(test)]
 pub(crate) use identity::MARK_PATH;
+pub(crate) use identity::Strangeness;
 pub(crate) use listing::ServerItem;
 
 /// How long a server may say nothing before it counts as one that gives no answer,

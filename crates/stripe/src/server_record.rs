@@ -186,6 +186,9 @@ fn without_record(server: &Server, path: &str, error: StoreError) -> Answer {
 /// Read the record of a path on a server: its first `first_bytes` bytes, and more if its header is
 /// longer.
 pub(crate) fn read_record(server: &Server, path: &str, first_bytes: u64) -> Answer {
+    if let Err(error) = server.check_stripe() {
+        return Answer::Failed(error);
+    }
     let source = match server.open_for(&record_path(path), first_bytes) {
         Ok(source) => source,
         Err(StoreError::NotFound { .. }) => {

@@ -32,7 +32,11 @@ impl Upkeep {
     }
 
     /// Ask the servers that failed a moment ago whether they are there, so that they take part again.
-    pub fn ask_failed_servers(&self) {
+    /// With `admit`, empty ones are used from now on, too.
+    pub fn ask_failed_servers(&self, admit: bool) {
+        if admit {
+            self.0.admit_servers();
+        }
         ask_all(self.servers(), |_, server| {
             if server.has_failed() {
                 drop(server.answers());
@@ -114,7 +118,7 @@ mod tests {
         stripe.behaviours[1].is_hanging.store(true, Ordering::Relaxed);
         let (names, notes) = stripe.list_with_notes("").expect("listed");
         assert_eq!(names, [("a".to_string(), Some(50_000))]);
-        assert_eq!(notes, ["striped://wide/: listed without s1:: no answer"]);
+        assert_eq!(notes, ["striped://wide/: listed without s1: no answer"]);
         let behaviours = stripe.behaviours.clone();
         let upkeep = Upkeep(stripe.store.clone());
         let report = upkeep.check(&TestStripe::url("a"), true).expect("checked");

@@ -81,10 +81,10 @@ pub(crate) fn copy_parts(
             }
             // What is lost or damaged on one server may be read from others.
             Err(CopyRefusal::Failed(error)) => {
-                return Err(CopyRefusal::Unable(format!("{}: {error}", server.name)));
+                return Err(CopyRefusal::Unable(server.message(error)));
             }
             Err(CopyRefusal::Unable(why)) => {
-                return Err(CopyRefusal::Unable(format!("{}: {why}", server.name)));
+                return Err(CopyRefusal::Unable(server.message(why)));
             }
         }
     }
@@ -171,10 +171,10 @@ pub(crate) fn refusal(object: &Object, servers: &[Arc<Server>], parity: u32) -> 
         );
     }
     if let Some(server) = servers.iter().find(|server| server.store().is_local()) {
-        return Some(format!("{}: a folder of this machine", server.name));
+        return Some(server.message("a folder of this machine"));
     }
     if let Some(server) = servers.iter().find(|server| server.has_failed()) {
-        return Some(format!("{}: {NO_ANSWER}", server.name));
+        return Some(server.message(NO_ANSWER));
     }
     let absent = header.parts.iter().find(|part| part.version.is_none())?;
     Some(format!("its part on {} is missing; see: swathe stripe repair", absent.server))

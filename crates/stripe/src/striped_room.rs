@@ -49,7 +49,7 @@ impl StripedRoom {
 
 /// The error of an object for that of a server, which it names.
 fn error_of(server: &Arc<Server>, url: &str, error: StoreError) -> StoreError {
-    let (url, why) = (url.to_string(), format!("server {}: {error}", server.name));
+    let (url, why) = (url.to_string(), format!("server {}", server.message(&error)));
     match error {
         StoreError::Io { source, .. } => {
             StoreError::Io { url, source: io::Error::new(source.kind(), why) }

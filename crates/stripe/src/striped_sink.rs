@@ -199,7 +199,7 @@ impl StripedSink {
             {
                 retry = retry.or(Some(failure.retry));
                 is_full |= failure.error.is_full();
-                failures.push(format!("{}: {}", server.name, failure.error));
+                failures.push(server.message(&failure.error));
             }
         }
         if good >= minimum {

@@ -4,7 +4,7 @@ use crate::combined_costs::combine;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
-use crate::marks::{WORK_MEMORY, compare_marks, mark_servers};
+use crate::marks::{WORK_MEMORY, admit_empty_servers, compare_marks, mark_servers};
 use crate::minority::roll_forward;
 use crate::object::Object;
 use crate::parity::code_name;
@@ -129,6 +129,14 @@ impl StripedStore {
             mark_servers(&self.servers);
         }
         compare_marks(&self.servers, WORK_MEMORY);
+    }
+
+    /// The same before a repair or rebalance, which also uses its empty servers from now on.
+    pub(crate) fn admit_servers(&self) {
+        self.mark_servers();
+        if self.servers.iter().any(|server| server.was_empty()) {
+            admit_empty_servers(&self.servers);
+        }
     }
 
     fn costs(&self, layout: Layout) -> Costs {

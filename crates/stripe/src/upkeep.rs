@@ -112,7 +112,7 @@ impl Upkeep {
         deep: bool,
         progress: &RepairProgress,
     ) -> Result<RepairReport, StoreError> {
-        self.0.mark_servers();
+        self.0.admit_servers();
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();

@@ -241,7 +241,7 @@ impl Window {
         let part_number = self.fetches[number].part;
         record_damage(&self.object, part_number, &why);
         let part = &self.object.parts[part_number as usize];
-        let damage = format!("{} on {}: {why}", part.path(), part.server_names());
+        let damage = part.message(&why);
         self.object.note(format!(
             "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
             self.object.url

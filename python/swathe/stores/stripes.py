@@ -135,7 +135,7 @@ def check_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    engine.ask_failed_servers(store.name)
+    engine.ask_failed_servers(store.name, False)
     report = CheckReport()
     names = list(_sizes_of(place, pattern, report))
     report.objects = report.failed
@@ -191,7 +191,7 @@ def repair_stripes(
         raise OptionError(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
         )
-    engine.ask_failed_servers(store.name)
+    engine.ask_failed_servers(store.name, True)
     report = RepairReport()
     sizes = _sizes_of(place, pattern, report)
     amounts = RepairBytes()
@@ -271,7 +271,7 @@ def rebalance_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    engine.ask_failed_servers(store.name)
+    engine.ask_failed_servers(store.name, True)
     report = CopyReport()
     sizes = _sizes_of(place, pattern, report)
     servers = {each.name for each in store.over}

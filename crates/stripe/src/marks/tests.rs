@@ -102,17 +102,85 @@ fn a_new_stripe_gets_one_mark_and_one_with_objects_none() {
     let all = marks(&stripe);
     assert!(all.len() == 1 && all.iter().all(Option::is_some), "{all:?}");
     assert_eq!(stripe.list("").expect("listed").len(), 1);
-    // An empty server in the place of one is of the stripe, too.
-    fs::remove_dir_all(folder(&stripe, 2)).expect("removed");
-    fs::create_dir(folder(&stripe, 2)).expect("made");
-    let mut stripe = stripe;
-    reopen(&mut stripe);
-    stripe.put("b", &bytes_of(1000, 1), false).expect("written");
-    assert_eq!(marks(&stripe), all);
     let old = unmarked(3, 1);
     old.put("a", &bytes_of(1000, 1), false).expect("written");
     assert_eq!(marks(&old), [None].into());
     assert_eq!(old.get("a").expect("read"), bytes_of(1000, 1));
+}
+
+/// Move the disk of a server away, and leave its mount point; or bring it back.
+fn mount(stripe: &TestStripe, server: usize, is_there: bool) {
+    let (point, elsewhere) =
+        (folder(stripe, server), stripe.folder.path().join(format!("away-{server}")));
+    if is_there {
+        fs::remove_dir(&point).expect("an empty mount point");
+        fs::rename(elsewhere, point).expect("moved");
+    } else {
+        fs::rename(&point, elsewhere).expect("moved");
+        fs::create_dir(point).expect("made");
+    }
+}
+
+#[test]
+fn an_empty_server_is_not_used_until_a_repair() {
+    for is_remote in [false, true] {
+        let mut stripe = TestStripe::new(3, 2, is_remote);
+        let (old, new) = (bytes_of(50_000, 1), bytes_of(60_000, 2));
+        stripe.put("a", &old, false).expect("written");
+        let all = marks(&stripe);
+        mount(&stripe, 2, false);
+        reopen(&mut stripe);
+        stripe.put("a", &new, true).expect("replaced without one");
+        stripe.put("b", &old, false).expect("written without one");
+        let (names, notes) = stripe.list_with_notes("").expect("listed");
+        assert_eq!(names.len(), 2);
+        assert!(
+            notes[0].contains("s2: ") && notes[0].contains("found an empty folder"),
+            "{notes:?}"
+        );
+        let states = |stripe: &TestStripe| -> Vec<ServerState> {
+            let reports = Upkeep(stripe.store.clone()).server_reports(false);
+            reports.iter().map(|each| each.state).collect()
+        };
+        let (reachable, missing) = (ServerState::Reachable, ServerState::Missing);
+        assert_eq!(states(&stripe), [reachable, reachable, missing]);
+        // The disk that is mounted has an older version; the others are two mount points.
+        mount(&stripe, 2, true);
+        (0..2).for_each(|server| mount(&stripe, server, false));
+        reopen(&mut stripe);
+        for (work, error) in [
+            ("open", stripe.open("a").map(drop)),
+            ("open another", stripe.open("b").map(drop)),
+            ("list", stripe.list("").map(drop)),
+            ("put", stripe.put("a", &new, true)),
+            ("put another", stripe.put("c", &new, false)),
+            ("remove", stripe.remove("a")),
+        ] {
+            let error = error.expect_err(work);
+            let text = error.to_string();
+            assert!(
+                matches!(error, StoreError::Network { .. })
+                    && text.contains("found 1; s0: ")
+                    && text.contains("found an empty folder; mount its disk"),
+                "{work}: {text}"
+            );
+        }
+        mount(&stripe, 1, true);
+        reopen(&mut stripe);
+        assert!(stripe.get("a").expect("read without one") == new);
+        let upkeep = Upkeep(stripe.store.clone());
+        for path in ["a", "b"] {
+            let url = TestStripe::url(path);
+            upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
+            let report = upkeep.check(&url, true).expect("checked");
+            let states: Vec<_> = report.parts.iter().map(|part| part.state).collect();
+            assert_eq!(states, [PieceState::Whole; 3], "{path}");
+        }
+        assert_eq!(marks(&stripe), all);
+        assert_eq!(states(&stripe), [reachable; 3]);
+        stripe.kill(1, is_remote);
+        assert!(stripe.get("a").expect("read with the new one") == new);
+    }
 }
 
 #[test]

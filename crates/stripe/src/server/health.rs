@@ -3,6 +3,7 @@
 use super::{ANSWER_LIMIT, HANG, NO_ANSWER, Server};
 use crate::liveness::Living;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -107,9 +108,14 @@ impl Server {
     pub(crate) fn failure<T>(&self, result: Option<&Result<T, StoreError>>) -> Option<String> {
         match result {
             Some(Ok(_)) => None,
-            Some(Err(error)) => Some(format!("{}: {error}", self.name)),
-            None => Some(format!("{}: {NO_ANSWER}", self.name)),
+            Some(Err(error)) => Some(self.message(error)),
+            None => Some(self.message(NO_ANSWER)),
         }
+    }
+
+    /// `why`, with its name: `disk1: connection refused`.
+    pub(crate) fn message(&self, why: impl Display) -> String {
+        format!("{}: {why}", self.name.trim_end_matches(':'))
     }
 
     /// Whether it refused a record of a reader a while ago.

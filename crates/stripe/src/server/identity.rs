@@ -22,9 +22,18 @@ pub(crate) struct Identity {
     /// The stripe of the store that it is a server of.
     pub(crate) stripe: Option<String>,
     /// Why it is none of this stripe.
-    pub(crate) strangeness: Option<String>,
+    pub(crate) strangeness: Option<Strangeness>,
     /// When the marks were last compared.
     pub(crate) compared_at: Option<Instant>,
+}
+
+/// Why a server is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Strangeness {
+    /// It is of another stripe, as said here.
+    Foreign(String),
+    /// It is empty, where others have objects and the mark of this stripe.
+    Empty(String),
 }
 
 impl Server {
@@ -33,12 +42,26 @@ impl Server {
         self.identity().stripe.clone()
     }
 
-    /// Refuse to use a server of another stripe.
+    /// Refuse to use a server of another stripe, or an empty one: its disk may only not be mounted.
     pub(crate) fn check_stripe(&self) -> Result<(), StoreError> {
         match &self.identity().strangeness {
-            Some(why) => Err(StoreError::Unsupported { url: self.url(), why: why.clone() }),
             None => Ok(()),
+            Some(Strangeness::Foreign(why)) => {
+                Err(StoreError::Unsupported { url: self.url(), why: why.clone() })
+            }
+            Some(Strangeness::Empty(stripe)) => {
+                let why = format!(
+                    ": expected a server of stripe {stripe}, found an empty folder; mount its disk, \
+                     or, if it is new, run: swathe stripe repair"
+                );
+                Err(StoreError::NotFound { url: self.url(), why })
+            }
         }
+    }
+
+    /// Whether it was empty where others had objects and the mark of a stripe.
+    pub(crate) fn was_empty(&self) -> bool {
+        matches!(self.identity().strangeness, Some(Strangeness::Empty(_)))
     }
 
     /// The stripe that its mark says.

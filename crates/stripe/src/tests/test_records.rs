@@ -65,7 +65,7 @@ fn an_object_with_empty_records_alone_is_an_error_and_can_be_written_anew() {
     (0..4).for_each(|server| fs::write(stripe.record(server), b"").expect("emptied"));
     let error = stripe.get("a").expect_err("no record");
     assert!(matches!(error, StoreError::Differs { .. }), "{error}");
-    assert!(error.to_string().contains("s0:: the record: expected its header, found 0 bytes"));
+    assert!(error.to_string().contains("s0: the record: expected its header, found 0 bytes"));
     let listed = stripe.list("").expect("listed");
     assert_eq!(listed, [("a".to_string(), None)]);
     // Its parts may be all that is left of it.
