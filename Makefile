@@ -11,6 +11,8 @@ ARCH := $(shell uname -m)
 SANDBOX = $(or $(CARGO_TARGET_DIR),target)/release/swathe-sandbox
 SANDBOX_PROGRAM := python/swathe/sandbox/swathe-sandbox
 EXTRAS := dev,portal
+# The Python module has no tests of Rust, and is built by maturin.
+TEST_RUST := cargo test --release --workspace --exclude swathe-python --quiet
 PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
 # Many tests wait, so there are more of them at a time than processors.
 QUICK := -n $$(($$(nproc) * 2)) --dist loadfile
@@ -34,12 +36,12 @@ run: $(VENV)/built
 # tests wait. A machine that others use as well can stop any process for seconds: a test of Python
 # that fails is tried once more, and the summary names it.
 test: $(VENV)/built
-	cargo test --release --workspace --quiet --no-run
+	$(TEST_RUST) --no-run
 	$(MAKE) --no-print-directory --jobs 2 test-rust test-python
 
 # Without the flags of make: rustdoc would warn that it cannot join its job server.
 test-rust:
-	MAKEFLAGS= RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --release --workspace --quiet
+	MAKEFLAGS= RUST_TEST_THREADS=$$(($$(nproc) * 2)) $(TEST_RUST)
 
 test-python: $(VENV)/built
 	$(PYTEST) -m "not more and not long" $(QUICK) $(ARGS)
@@ -54,7 +56,8 @@ test-more: $(VENV)/built
 
 test-all: test test-more
 
-lint: $(VENV)/built
+# Before anything is built: clippy and maturin make cargo build pyo3 anew for each other.
+lint: $(VENV)/ready
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
