@@ -24,7 +24,7 @@ from swathe.core.errors import (
 from swathe.operations.reduction.condition import Condition
 from swathe.operations.reduction.pixels import Pixels
 from swathe.operations.reduction.reduction import Reduction, check_pixels
-from swathe.operations.reduction.swath import swath_of
+from swathe.operations.reduction.swath import open_granule, swath_of
 from tests.conftest import DATA
 
 ALL = ("mean", "count", "std", "min", "max", "mode")
@@ -346,6 +346,33 @@ def test_each_array_has_the_place_of_its_own_group(tmp_path: Path) -> None:
     result = swathe.reduce(str(path), array="/B/lst", grid="10deg")
     rows, columns = np.nonzero(result["count"])
     assert (rows.tolist(), columns.tolist()) == ([13], [22])
+
+
+def test_places_of_5_km_are_interpolated_for_values_of_1_km(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyhdf")
+    swathe.sample_swaths(tmp_path, days=1, granules=1, shape=(2030, 60), progress=False)
+    (path,) = (tmp_path / "MOD11_L2").glob("*.hdf")
+    with open_granule(path) as file:
+        array = next(name for name in file if name.endswith("/LST"))
+        height, width = file[array].shape
+    cut: Any = swathe.cut(str(path), array=array, box=(0, 0, width, height))
+    latitude, longitude = (cut.coords[name].data for name in ("Latitude", "Longitude"))
+    assert latitude.shape == (height, width)
+    condition = "QC & 3 == 0"
+    granule = swath_of(str(path), array, Condition(condition), lambda _: None)
+    source = swathe.Swath(granule.data, latitude, longitude, granule.fields)
+    monkeypatch.setattr("swathe.operations.reduction.swath.BLOCK_ELEMENTS", 7000)
+    expected, result = (
+        swathe.reduce(each, array=array, grid="1deg", where=condition)
+        for each in (source, str(path))
+    )
+    assert 1000 < result["count"].sum() < np.ma.count(granule.data)
+    for name in ("count", "mean"):
+        np.testing.assert_array_equal(result[name], expected[name])
+    with pytest.raises(LimitError, match="expected values and places of up to 1,000,000 bytes"):
+        swath_of(str(path), array, None, lambda _: None, 1_000_000)
 
 
 @pytest.mark.parametrize("scale", ["two", [1.0, 2.0, 3.0], 1j])

@@ -150,7 +150,7 @@ def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArra
     if is_unsigned is not None and data.dtype.kind == ("i" if is_unsigned else "u"):
         data = data.view(f"{'u' if is_unsigned else 'i'}{data.dtype.itemsize}")
     mask = _no_value(data, attrs, fill)
-    scale, offset = (_factor(attrs, name) for name in SCALING)
+    scale, offset = scale_and_offset(attrs)
     values = data
     if scale is not None or offset is not None:
         values = data.astype(_float_type(data.dtype, scale, offset))
@@ -162,6 +162,15 @@ def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArra
         if offset is not None:
             values += offset
     return np.ma.MaskedArray(values, mask)
+
+
+def scale_and_offset(attrs: dict[str, Any]) -> tuple[Any, Any]:
+    """Return `scale_factor` and `add_offset`, each `None` if there is none.
+
+    Raises:
+        FormatError: If one is no real number.
+    """
+    return _factor(attrs, "scale_factor"), _factor(attrs, "add_offset")
 
 
 def _factor(attrs: dict[str, Any], name: str) -> Any:

@@ -17,7 +17,7 @@ from swathe.core.errors import FormatError, LimitError, NoOverlapError, RegionEr
 from swathe.files.array import Array
 from swathe.files.array_file import ArrayFile
 from swathe.files.places import coordinates
-from swathe.files.places.regions import geolocation, region_of_bounds
+from swathe.files.places.regions import pair_on_axes, region_of_bounds
 from tests.conftest import DATA
 from tests.support.property_examples import examples
 
@@ -104,7 +104,9 @@ def expect_smallest(array: Any, box: Box, mask: NDArray[np.bool_]) -> None:
             region_of_bounds(array, box)
         return
     (part,) = region_of_bounds(array, box)
-    names = [array.dims.index(dim) for dim in geolocation(array)[0].dims]
+    pair = pair_on_axes(array)
+    assert pair is not None
+    names = [array.dims.index(dim) for dim in pair[0].dims]
     assert [part[axis] for axis in names] == [
         (int(places.min()), int(places.max()) + 1) for places in mask.nonzero()
     ]
@@ -156,7 +158,9 @@ def test_swath_is_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_data
 def test_geolocation_in_another_group_of_the_swath() -> None:
     array = array_of(SWATH / "swath_3_3d_dimmap.hdf", "/Swath1/Data Fields/temperature_l")
-    latitude, longitude = geolocation(array)
+    pair = pair_on_axes(array)
+    assert pair is not None
+    latitude, longitude = pair
     assert latitude.path == "/Swath1/Geolocation Fields/Latitude"
     assert longitude.path == "/Swath1/Geolocation Fields/Longitude"
     box = (-10.0, -5.0, 60.0, 40.0)

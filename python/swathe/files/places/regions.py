@@ -72,23 +72,11 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     return parts
 
 
-def geolocation(array: Array) -> tuple[Array, Array]:
-    """Return latitudes and longitudes of an array.
+def pair_on_axes(array: Array) -> tuple[Array, Array] | None:
+    """Return latitudes and longitudes on axes of an array; `None` if there are none.
 
     They lie on one axis each (a grid), or on the same axes (a swath, a curvilinear grid or a
     track). Those named by the array come before those of its group, and of the groups around it.
-
-    Raises:
-        RegionError: If there are none, or several.
-    """
-    pair = pair_on_axes(array)
-    if pair is None:
-        raise _no_place(array)
-    return pair
-
-
-def pair_on_axes(array: Array) -> tuple[Array, Array] | None:
-    """Return latitudes and longitudes on axes of an array; `None` if there are none.
 
     Raises:
         RegionError: If there are several.

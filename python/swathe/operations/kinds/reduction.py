@@ -143,8 +143,8 @@ class ReduceOperation(ReducingOperation):
         from swathe.operations.reduction.swath import granule_arrays
 
         condition = _condition(options["where"])
-        variable, pair, others = granule_arrays(file, array or options["array"] or None, condition)
-        return [variable, *pair, *others.values()]
+        arrays = granule_arrays(file, array or options["array"] or None, condition)
+        return [arrays.variable, arrays.latitude, arrays.longitude, *arrays.others.values()]
 
     def shown_array(self, options: Mapping[str, Any]) -> str:
         """Return the first statistic."""

@@ -5,9 +5,10 @@ Values are masked and scaled by the CF conventions (sections 2.5.1 and 8.1) befo
 
 from __future__ import annotations
 
+import math
 import posixpath
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,14 +21,17 @@ from swathe.core.errors import (
 )
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
-from swathe.files.places.regions import geolocation
-from swathe.files.variable import SCALING, masked_values
+from swathe.files.places.coordinates import BLOCK_ELEMENTS
+from swathe.files.places.regions import pair_on_axes, tie_points_of
+from swathe.files.variable import SCALING, Variable, masked_values, scale_and_offset
 from swathe.operations.reduction.pixels import Pixels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from swathe.files.array import Array
+    from swathe.files.places.tie_points import TiePoints
+    from swathe.files.variable import ArrayElements
     from swathe.operations.reduction.condition import Condition
 
 FLOAT_BYTES = 8
@@ -62,7 +66,7 @@ def swath_of(
     count: Callable[[Mapping[str, Any]], None],
     most_bytes: int | None = None,
 ) -> Swath:
-    """Read a granule whole.
+    """Read a granule whole. Places of coarser axes, such as 5 km for 1 km, are interpolated.
 
     Args:
         path: path or URL.
@@ -79,12 +83,11 @@ def swath_of(
     """
     with open_granule(path, fresh=True, alone=True) as file:
         try:
-            variable, pair, others = granule_arrays(file, array, condition)
-            _check_size(file, (variable, *pair, *others.values()), most_bytes)
-            latitude, longitude = (
-                _on_axes_of(masked_values(each), variable, each) for each in pair
-            )
-            fields = {name: _field_values(variable, other) for name, other in others.items()}
+            arrays = granule_arrays(file, array, condition)
+            _check_size(file, arrays, most_bytes)
+            latitude, longitude = _places_of(arrays)
+            variable = arrays.variable
+            fields = {name: _field_values(variable, each) for name, each in arrays.others.items()}
             values = masked_values(variable)
         finally:
             count(file.traffic)
@@ -103,10 +106,28 @@ def open_granule(path: Any, fresh: bool = False, alone: bool = False) -> ArrayFi
     return file
 
 
+class GranuleArrays(NamedTuple):
+    """Arrays of a granule that a reduction reads.
+
+    Attributes:
+        variable: the one that is reduced.
+        latitude: latitudes of its elements, or of its tie points.
+        longitude: longitudes of the same.
+        ties: how they lie on the axes of the variable, where those are finer.
+        others: those of a condition, by name.
+    """
+
+    variable: Array
+    latitude: Array
+    longitude: Array
+    ties: TiePoints | None
+    others: dict[str, Array]
+
+
 def granule_arrays(
     file: ArrayFile, array: str | None, condition: Condition | None
-) -> tuple[Array, tuple[Array, Array], dict[str, Array]]:
-    """Return the variable of a granule, its latitudes and longitudes, and others by name.
+) -> GranuleArrays:
+    """Return the arrays of a granule that a reduction reads.
 
     Raises:
         NoSuchArrayError: If the file has no such array.
@@ -115,7 +136,11 @@ def granule_arrays(
     variable = file.array(array)
     names = frozenset() if condition is None else condition.names
     others = {name: _field(file, variable, name) for name in names}
-    return variable, geolocation(variable), others
+    pair = pair_on_axes(variable)
+    if pair is not None:
+        return GranuleArrays(variable, *pair, None, others)
+    ties = tie_points_of(variable)
+    return GranuleArrays(variable, ties.latitude, ties.longitude, ties, others)
 
 
 def pixels_of(swath: Any, condition: Condition | None) -> Pixels:
@@ -140,20 +165,50 @@ def pixels_of(swath: Any, condition: Condition | None) -> Pixels:
     return Pixels.of(swath.data, swath.latitude, swath.longitude, mask, attrs)
 
 
-def _check_size(file: ArrayFile, arrays: Iterable[Array], most_bytes: int | None) -> None:
+def _check_size(file: ArrayFile, arrays: GranuleArrays, most_bytes: int | None) -> None:
     """Check what arrays take in memory, with their masks, before they are read.
 
     A small file can have large arrays: a chunk that is not stored has the fill value.
     """
     size = 0
-    for each in arrays:
+    for each in (arrays.variable, arrays.latitude, arrays.longitude, *arrays.others.values()):
         is_scaled = any(name in each.attrs for name in SCALING)
         size += each.size * (1 + max(each.dtype.itemsize, FLOAT_BYTES if is_scaled else 0))
+    if arrays.ties is not None:
+        size += 2 * FLOAT_BYTES * math.prod(each.length for each in arrays.ties.axes)
     if most_bytes is not None and size > most_bytes:
         raise LimitError(
             f"{file.url}: expected values and places of up to {most_bytes:,} bytes "
             f"(limits.cutout_mb), found {size:,}"
         )
+
+
+def _places_of(arrays: GranuleArrays) -> tuple[Any, Any]:
+    """Read latitudes and longitudes, of shapes that broadcast to that of the variable."""
+    variable, ties = arrays.variable, arrays.ties
+    if ties is None:
+        latitude, longitude = (
+            _on_axes_of(masked_values(each), variable, each)
+            for each in (arrays.latitude, arrays.longitude)
+        )
+        return latitude, longitude
+    lengths = [each.length for each in ties.axes]
+    rest = [(0, length) for length in lengths[1:]]
+    rows = max(1, BLOCK_ELEMENTS // max(1, math.prod(lengths[1:])))
+    latitude, longitude = np.empty(lengths), np.empty(lengths)
+    for start in range(0, lengths[0], rows):
+        part = slice(start, min(start + rows, lengths[0]))
+        latitude[part], longitude[part] = ties.places([(part.start, part.stop), *rest])
+    axes = [each.axis for each in ties.axes]
+    return _spread(latitude, axes, variable.ndim), _spread(longitude, axes, variable.ndim)
+
+
+def _spread(values: Any, axes: list[int], ndim: int) -> Any:
+    """Return values of some axes of an array with `ndim` axes; the others have one element."""
+    shape = [1] * ndim
+    for axis, length in zip(axes, values.shape, strict=True):
+        shape[axis] = length
+    return values.transpose(np.argsort(axes)).reshape(shape)
 
 
 def _field(file: ArrayFile, variable: Array, name: str) -> Array:
@@ -170,8 +225,16 @@ def _field(file: ArrayFile, variable: Array, name: str) -> Array:
 
 
 def _field_values(variable: Array, other: Array) -> Any:
-    """Read an array of a condition: integers as stored, others with NaN for fill."""
-    values = masked_values(other)
+    """Read an array of a condition: integers as stored, others with NaN for fill.
+
+    Flags of HDF-EOS are integers though they have a scale of 1 and an offset of 0.
+    """
+    elements: ArrayElements = other
+    scale, offset = scale_and_offset(other.attrs)
+    if other.dtype.kind in "iu" and scale in (None, 1) and offset in (None, 0):
+        attrs = {name: value for name, value in other.attrs.items() if name not in SCALING}
+        elements = Variable(other.data, other.dims, attrs)
+    values = masked_values(elements)
     data = values.filled(np.nan) if values.dtype.kind == "f" else values.data
     return _on_axes_of(data, variable, other)
 
@@ -181,15 +244,13 @@ def _on_axes_of(values: Any, variable: Array, array: Array) -> Any:
     has_names = array.dims and len(set(variable.dims)) == variable.ndim
     if has_names and set(array.dims) <= set(variable.dims):
         at = [variable.dims.index(name) for name in array.dims]
-        shape = [1] * variable.ndim
         for axis, length in zip(at, array.shape, strict=True):
-            shape[axis] = length
             if length != variable.shape[axis]:
                 raise RegionError(
                     f"{variable.url}, array {array.path}: axis {variable.dims[axis]}: expected "
                     f"{variable.shape[axis]} elements as {variable.path} has, found {length}"
                 )
-        return values.transpose(np.argsort(at)).reshape(shape)
+        return _spread(values, at, variable.ndim)
     if array.shape == variable.shape[-array.ndim :]:
         return values
     raise RegionError(
