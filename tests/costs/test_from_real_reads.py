@@ -13,7 +13,7 @@ import swathe
 from swathe import _swathe
 from swathe.catalog import Catalog, this_host
 from swathe.costs.cost_model import Costs
-from swathe.costs.fit.from_real_reads import ENOUGH, MOST, MOST_OTHERS, NOTE, feed_back
+from swathe.costs.fit.from_real_reads import ENOUGH, MOST_OTHERS, MOST_READS, NOTE, feed_back
 from tests.conftest import fits_bytes
 from tests.support import servers
 from tests.support.catalogs import new_catalog
@@ -78,15 +78,15 @@ def test_reads_that_share_the_store_are_no_slow_reads(catalog: Catalog) -> None:
 
 
 def test_of_very_many_reads_some_are_kept(catalog: Catalog) -> None:
-    lone = [timing(1.0 + at) for at in range(3 * MOST)]
+    lone = [timing(1.0 + at) for at in range(3 * MOST_READS)]
     feed_back(catalog, lone + [timing(1.0 + at, 9) for at in range(5 * MOST_OTHERS)])
     samples = catalog.samples(ROOT, this_host())
     newest = [sample.elapsed_s for sample in samples if sample.streams == 1][-5:]
-    assert newest == [1.0 + at for at in range(3 * MOST - 9, 3 * MOST - 4)]
+    assert newest == [1.0 + at for at in range(3 * MOST_READS - 9, 3 * MOST_READS - 4)]
     beside = [sample.elapsed_s for sample in samples if sample.streams == 9]
     assert len(beside) == MOST_OTHERS
     assert min(beside) < 10 < 5 * MOST_OTHERS - 10 < max(beside)
-    assert len(samples) == MOST + MOST_OTHERS
+    assert len(samples) == MOST_READS + MOST_OTHERS
 
 
 def test_what_cannot_be_is_ignored(catalog: Catalog) -> None:

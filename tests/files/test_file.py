@@ -23,7 +23,7 @@ from hypothesis.extra.numpy import array_shapes, basic_indices
 
 import swathe
 from swathe.core import errors
-from swathe.files import file as objects
+from swathe.files import recent_files
 from tests.conftest import BITPIX, assert_same, fits_bytes, padded
 from tests.support.property_examples import examples
 
@@ -391,12 +391,12 @@ def test_a_file_that_changed_under_an_open_one_is_told(tmp_path: Path) -> None:
 
 
 def test_recent_files_are_bounded(new_path: Callable[[str], Path]) -> None:
-    for number in range(objects.RECENT + 5):
+    for number in range(recent_files.MOST_FILES + 5):
         path = new_path(".fits")
         path.write_bytes(fits_bytes(np.full((3, 4), number, "u1")))
         assert swathe.cut(path, box=(0, 0, 1, 1)).data == number
         assert swathe.cut(path, box=(0, 0, 1, 1)).data == number
-    assert len(objects._recent) <= objects.RECENT
+    assert len(recent_files._recent) <= recent_files.MOST_FILES
 
 
 def test_one_file_from_many_threads(new_path: Callable[[str], Path]) -> None:

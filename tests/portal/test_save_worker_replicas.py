@@ -74,7 +74,7 @@ def test_a_portal_keeps_what_its_pool_tells(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("swathe.portal.save_worker_replicas.EVERY_S", 0.05)
-    monkeypatch.setattr("swathe.portal.save_worker_replicas.MOST", 3)
+    monkeypatch.setattr("swathe.portal.save_worker_replicas.MOST_REPLICAS", 3)
     dead = replace(TOLD, address="dead", told_at=datetime.now(UTC) - timedelta(hours=1))
     catalog.keep_replicas("dead", dead, {}, {("w9", "web:old"): 1})
     pool = Telling()

@@ -202,7 +202,7 @@ def test_a_lost_server_is_repaired(frames: list[Path], disks: list[Path], run: R
     disks[2].mkdir()
     assert_cuts(frames)
     checked = run.json("stripe", "check", "wide", code=1)
-    assert (checked["objects"], checked["degraded"], checked["lost"]) == (3, 3, 0)
+    assert (checked["objects"], checked["incomplete"], checked["lost"]) == (3, 3, 0)
     for each in checked["checks"]:
         states = {part["server"]: part["state"] for part in each["parts"]}
         assert states.pop("disk-c:") == "missing"
@@ -241,8 +241,8 @@ def test_a_flipped_byte_is_seen_and_repaired(
         [9000 // 512 * 512],
     )
     out, err = run.told("stripe", "check", "wide", "--deep", code=1)
-    assert "wide:dr17/frame-0.fits: degraded, readable: part on disk-d: damaged" in err
-    assert "checked 3 objects: 2 whole, 1 degraded (readable)" in out
+    assert "wide:dr17/frame-0.fits: incomplete, readable: part on disk-d: damaged" in err
+    assert "checked 3 objects: 2 whole, 1 incomplete but readable" in out
     assert run.json("stripe", "repair", "wide", "--deep")["repairs"] == 1
     assert swathe.stores.check_stripes("wide", deep=True).is_whole
 
@@ -282,7 +282,7 @@ def test_one_object_that_is_lost_does_not_stop_the_others(
         part_of(disk, "frame-1.fits").unlink()
     part_of(disks[4], "frame-2.fits").unlink()
     report = swathe.stores.check_stripes("wide")
-    assert (report.whole, report.degraded, report.lost) == (1, 1, 1)
+    assert (report.whole, report.incomplete, report.lost) == (1, 1, 1)
     out, err = run.told("stripe", "repair", "wide", code=1)
     assert "repaired 1 object: 1 part, 0 records" in out and "1 failed" in out
     assert err.startswith("wide:dr17/frame-1.fits: ")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRIOR = 2.0
 """Weight of the probe's bounds, as a number of outcomes."""
 HALF_LIFE = 25
-MOST = 100
+MOST_OUTCOMES = 100
 """Newest outcomes of a store that count."""
 ALIKE = math.log(4)
 """Logarithm of the ratio of two jobs' seconds at which one says half as much of the other."""
@@ -73,7 +73,7 @@ def calibrate(
         weight_of: function that returns how much an outcome counts by what it was, at most 1.
     """
     faster, slower = bounds
-    usable = [each for each in outcomes if each.model_s > 0 and each.engine_s > 0][-MOST:]
+    usable = [each for each in outcomes if each.model_s > 0 and each.engine_s > 0][-MOST_OUTCOMES:]
     if not usable:
         return Calibration(0.0, faster, slower, 0)
     sample = prior_sample(faster, slower, PRIOR)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PRIOR = 4.0
 """Weight of what is known already, as a number of outcomes."""
 HALF_LIFE = 25
-MOST = 200
+MOST_CALLS = 200
 MANY = 10_000
 """Targets from which the time of each shows: in a call of fewer, a new process loads longer."""
 LEAST_S = 1e-9
@@ -89,7 +89,7 @@ class CallCosts:
 
     def learn(self, outcomes: Sequence[Outcome]) -> CallCosts:
         """Return the costs after some outcomes, oldest first."""
-        calls = [each for each in outcomes if each.before_s > 0 and each.after_s > 0][-MOST:]
+        calls = [each for each in outcomes if each.before_s > 0 and each.after_s > 0][-MOST_CALLS:]
         if not calls:
             return self
         weights = (0.5 ** (np.arange(len(calls))[::-1] / HALF_LIFE)).tolist()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PRIOR = 0.5
 """Weight of the temporary folder, as a number of outcomes: other disks may be far slower."""
 HALF_LIFE = 10
-MOST = 50
+MOST_CALLS = 50
 TURNS = 10
 SAME = 0.01
 """Weight of the belief that results and bytes are slower by the same factor."""
@@ -81,7 +81,7 @@ class WriteCosts:
 
     def _after(self, outcomes: Sequence[Outcome]) -> WriteCosts:
         """Return the costs after some outcomes of the same output."""
-        calls = outcomes[-MOST:]
+        calls = outcomes[-MOST_CALLS:]
         if not calls:
             return self
         ages = np.arange(len(calls))[::-1]

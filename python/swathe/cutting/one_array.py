@@ -10,7 +10,7 @@ from swathe.core.errors import OptionError, RegionError
 from swathe.files.array_cutout import cut_region, quality_planes
 from swathe.files.array_region import ArrayRegion, region_of
 from swathe.files.array_sides import join_sides
-from swathe.files.file import windows_of
+from swathe.files.recent_files import array_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,7 +143,7 @@ def cut_window(name: str, path: str, box: Any, objective: Objective) -> ArrayCut
     """
     import numpy as np
 
-    windows = windows_of(name, path)
+    windows = array_windows(name, path)
     window = None if windows is None else windows.reader.cut(box, objective)
     if windows is None or window is None:
         return None

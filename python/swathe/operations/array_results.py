@@ -115,8 +115,8 @@ class ArrayResults:
                 return cut.read_bytes()
             if self.fill is not None or inside.shape == region.shape:
                 elements = np.load(cut, allow_pickle=False)
-        made_of = cut_region(self._file, array, region, elements=elements)
-        return self.convert(made_of, name, self.should_stop)
+        region_cut = cut_region(self._file, array, region, elements=elements)
+        return self.convert(region_cut, name, self.should_stop)
 
     def _array(self, row: RowRecord) -> Array:
         if self._file is None or self._source != row.source:

@@ -24,7 +24,7 @@ STILL_S = 10.0
 """Interval between confirmations of an unchanged record."""
 OLD_S = 60.0
 """A portal without a confirmation for this time is dead."""
-MOST = 1000
+MOST_REPLICAS = 1000
 """Number of the largest objects that are saved; the counts include all."""
 
 
@@ -60,7 +60,7 @@ class Replicas:
         status = self._pool.status()
         if status.kind == "local":
             return
-        largest = heapq.nlargest(MOST, status.held, key=lambda each: each.bytes)
+        largest = heapq.nlargest(MOST_REPLICAS, status.held, key=lambda each: each.bytes)
         now = {(each.worker, each.object): each.bytes for each in largest}
         total = sum(each.bytes for each in status.held)
         counts = len(status.workers), len(status.held), total

@@ -110,7 +110,7 @@ class CheckReport(FaultReport):
     Attributes:
         objects: number of objects, with those that could not be checked or listed.
         whole: number of those that are whole.
-        degraded: number of those that are not whole, but readable.
+        incomplete: number of those that are not whole, but readable.
         lost: number of those that cannot be read now.
         checks: those that are not whole; the first 1,000.
         leftovers: parts that belong to no object.
@@ -119,7 +119,7 @@ class CheckReport(FaultReport):
 
     objects: int = 0
     whole: int = 0
-    degraded: int = 0
+    incomplete: int = 0
     lost: int = 0
     checks: list[ObjectCheck] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
@@ -137,7 +137,7 @@ class CheckReport(FaultReport):
             self.whole += 1
             return
         if check.is_readable:
-            self.degraded += 1
+            self.incomplete += 1
         else:
             self.lost += 1
         if len(self.checks) < MOST_FAULTS:

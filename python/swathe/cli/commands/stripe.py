@@ -208,13 +208,13 @@ def check(
 
 def _show_check(report: CheckReport) -> None:
     for each in report.checks[:SHOWN_FAULTS]:
-        state = "degraded, readable" if each.is_readable else "NOT readable"
+        state = "incomplete, readable" if each.is_readable else "NOT readable"
         print_line(f"{each.path}: {state}: {each.reason()}", err=True)
     _show_faults(report.faults)
     _show_leftovers(report.leftovers, "that belong to no object; repair removes those a day old")
     parts = [f"checked {count_text(report.objects, 'object')}: {report.whole:,} whole"]
-    if report.degraded:
-        parts.append(f"{report.degraded:,} degraded (readable)")
+    if report.incomplete:
+        parts.append(f"{report.incomplete:,} incomplete but readable")
     if report.lost:
         parts.append(f"{report.lost:,} not readable")
     if report.failed:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 20
 """Number of new reads of a store before its profile is fitted again."""
-MOST = 200
+MOST_READS = 200
 """Number of newest reads used in a fit."""
 MOST_OTHERS = 100
 """Number of reads beside others that are kept of one call and store. They only show what readers
@@ -101,7 +101,7 @@ def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:
     others = [sample for sample in samples if sample.streams > 1]
     step = max(len(others) / MOST_OTHERS, 1.0)
     count = min(len(others), MOST_OTHERS)
-    return alone[-MOST:] + [others[int(at * step)] for at in range(count)]
+    return alone[-MOST_READS:] + [others[int(at * step)] for at in range(count)]
 
 
 def _in_flight(counts: Sequence[int]) -> list[int]:
@@ -135,7 +135,7 @@ def _follow(catalog: Catalog, root: str) -> bool:
         return False
     spread = {name: float(value) for name, value in record.spread.items()}
     profile = Profile(Costs.from_dict(record.costs), spread, record.notes)
-    new_profile = refit(profile, reads[-MOST:], most=MOST_CHANGE)
+    new_profile = refit(profile, reads[-MOST_READS:], most=MOST_CHANGE)
     costs = replace(
         new_profile.costs,
         total_bytes_per_s=profile.costs.total_bytes_per_s,

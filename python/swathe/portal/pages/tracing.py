@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(route_class=PageRoute)
 LastVersion = Annotated[str, Query(alias="seen", max_length=60)]
-MOST = 300_000
+MOST_EVENTS = 300_000
 """Maximum number of events shown, the newest; all are in the file."""
 
 
@@ -54,7 +54,7 @@ def recorded_view(request: Request) -> LiveView:
         )
     state = request.app.state
     if not hasattr(state, "trace"):
-        state.trace = LiveView([path], most=MOST)
+        state.trace = LiveView([path], most=MOST_EVENTS)
     return state.trace  # type: ignore[no-any-return]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from swathe.catalog.store_urls import root_url
 from swathe.core.errors import StoreSettingsError
 from swathe.core.host import this_host
-from swathe.costs.calibration import MOST
+from swathe.costs.calibration import MOST_OUTCOMES
 from swathe.costs.cost_model import NO_LIMIT, Costs
 from swathe.costs.run_costs import RunCosts
 from swathe.costs.store_costs import reading_costs, write_stages, writing_costs
@@ -92,7 +92,7 @@ def _outcomes(catalog: Catalog, store: Store, rate: StoreRate) -> Iterator[DumpO
     """Yield how long dumps took that were begun together, oldest first."""
     models_s: dict[str, float] = {}
     together: dict[tuple[int, int], list[RecentDump]] = {}
-    for each in catalog.recent_dumps(store.name, this_host(), MOST):
+    for each in catalog.recent_dumps(store.name, this_host(), MOST_OUTCOMES):
         together.setdefault((each.run_id, each.dump.iteration), []).append(each)
     for dumps in together.values():
         # Most of them are of the same arrays, and as large.
