@@ -47,7 +47,7 @@ def run(texts, table):
 GROUPS = 80
 """Of an order; when one has ended, the next is placed."""
 WORKERS, RESUMES = 2, 5
-WORKER = HERE.parent / "tests" / "support" / "program_worker.py"
+WORKER = "tests.support.program_worker"
 SECONDS = 600.0
 
 
@@ -68,12 +68,17 @@ class Archive:
         return self.stack.enter_context(served(self.folder, self.settings, self.port))
 
     def _start_worker(self, number: int) -> Process:
-        words = [sys.executable, str(WORKER), self.users[number + 1], "pool", "worker"]
+        words = [sys.executable, "-m", WORKER, self.users[number + 1], "pool", "worker"]
         words += [self.scheduler.address, "--threads", "2", "--json"]
         path = self.folder / f"worker-{number}.log"
         log = self.stack.enter_context(path.open("a"))
         child = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment()
+            words,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment(),
+            cwd=HERE.parent,
         )
         self.stack.callback(child.terminate)
         assert child.stdout is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -129,7 +128,9 @@ def test_without_webgl_there_are_slices(portal: RunningPortal, software: Browser
     page.goto(f"{portal.url}/runs/astro3d/view/vr_temp?colours=blue")
     page.wait_for_selector(".slices img")
     assert "no WebGL 2" in page.locator("[data-state]").inner_text()
-    page.wait_for_function("[...document.querySelectorAll('.slices img')].every(i => i.complete)")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.slices img')].every(i => i.complete)"
+    )
     widths = page.evaluate("[...document.querySelectorAll('.slices img')].map(i => i.naturalWidth)")
     assert widths == [16, 16, 16]
     check_no_overflow(page)
@@ -151,23 +152,18 @@ def test_pictures_are_played(portal: RunningPortal, opened: OpenPage) -> None:
     page = opened(f"{portal.url}/runs/astro3d@1/view", portal.url)
     picture = page.locator("[data-player] img")
 
-    def wait_until(condition: str) -> None:
-        # `wait_for_function` needs `eval`, which the page forbids.
-        limit = time.monotonic() + 30
-        while not page.evaluate(condition):
-            assert time.monotonic() < limit, condition
-            page.wait_for_timeout(20)
-
     def wait_for(number: int) -> None:
-        wait_until(
-            f"new URL(location).searchParams.get('picture') === '{number}'"
+        page.wait_for_function(
+            f"() => new URL(location).searchParams.get('picture') === '{number}'"
             f" && document.querySelector('[data-player] img').src.includes('/pictures/{number}?')"
         )
 
     page.keyboard.press("ArrowRight")
     wait_for(1)
     assert picture.evaluate("image => image.naturalWidth") == 32
-    wait_until("document.querySelector('[data-name]').textContent === '000002.png'")
+    page.wait_for_function(
+        "() => document.querySelector('[data-name]').textContent === '000002.png'"
+    )
     page.keyboard.press("End")
     wait_for(2)
     page.select_option("#speed", "20")
@@ -192,7 +188,7 @@ def test_a_run_has_its_lifelines(portal: RunningPortal, opened: OpenPage) -> Non
     # Wheel and keys move the page, and the lifelines once these are in use.
     canvas.hover()
     page.mouse.wheel(0, -2000)
-    page.wait_for_function("scrollY === 0", polling=50)
+    page.wait_for_function("() => scrollY === 0")
     before = pixels(canvas)
     canvas.click(position={"x": 400, "y": 200})
     page.keyboard.press("+")

@@ -1,4 +1,4 @@
-"""A worker that runs programs as tests do: `program_worker.py FIRST:COUNT pool worker ...`."""
+"""A worker that runs programs as tests do: `program_worker FIRST:COUNT pool worker ...`."""
 
 from __future__ import annotations
 
