@@ -186,7 +186,7 @@ impl Layout {
         }
     }
 
-    /// The size of the read of a region. The region must lie in the array.
+    /// The size of the read of a region, which has elements and lies in the array.
     pub fn need(&self, region: &Region) -> Need {
         let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
         for (axis, &side) in self.shape.iter().enumerate() {
