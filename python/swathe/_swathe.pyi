@@ -123,10 +123,16 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
-    def ask_failed_servers(self, name: str, admit: bool) -> None:
-        """Ask the servers of a striped store that failed a moment ago: they may be there again.
+    def admit_empty_servers(self, name: str) -> str:
+        """Use the empty servers of a striped store from now on; return their names as JSON.
 
-        With `admit`, its empty servers are used from now on, too.
+        Raises:
+            ValueError: If the store is not striped.
+            SourceError: If too many servers are empty or away, or one does not take its mark.
+        """
+
+    def ask_failed_servers(self, name: str) -> None:
+        """Ask the servers of a striped store that failed a moment ago: they may be there again.
 
         Raises:
             ValueError: If the store is not striped.

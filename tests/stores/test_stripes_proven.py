@@ -6,6 +6,7 @@ What does not prove its bytes is compared with the checksums of the record, as o
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -146,6 +147,48 @@ def test_short_ranges_are_read_exactly(lab: Lab) -> None:
     ]
     assert starts
     assert any(start % 512 for start in starts), "none is widened to whole blocks"
+
+
+@contextmanager
+def large_object(folder: Path) -> Iterator[tuple[list[Path], bytes]]:
+    """`wide:` over block servers, and an object on it of several windows: its parts and bytes."""
+    content = np.random.default_rng(7).bytes(30_000_000)
+    (folder / "large").write_bytes(content)
+    with ExitStack() as stack:
+        disks = [folder / f"d{number}" for number in range(SERVERS)]
+        for disk in disks:
+            disk.mkdir()
+        urls = [stack.enter_context(block_server(disk)).url for disk in disks]
+        declare([url.replace("http://", "dav://") for url in urls])
+        swathe.stores.copy_objects(str(folder / "large"), "wide:large", progress=False)
+        yield [part for disk in disks for part in disk.glob("large.stripe.*")], content
+
+
+def test_parts_that_were_made_again_are_read_in_many_windows(tmp_path: Path) -> None:
+    """Their versions are other ones than the record has."""
+    with large_object(tmp_path) as (parts, content):
+        for part in parts[1:]:
+            os.utime(part, (1_700_000_000, 1_700_000_000))
+        for _ in range(3):
+            assert swathe.fs().cat_file("wide/large") == content
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
+
+
+def test_damage_at_the_beginning_of_a_part_leaves_its_other_blocks(tmp_path: Path) -> None:
+    with large_object(tmp_path) as (parts, content):
+        for part, at in ((parts[0], 100), (parts[1], -50)):
+            before = part.stat()
+            changed = bytearray(part.read_bytes())
+            changed[at] ^= 1
+            with part.open("r+b") as file:
+                file.write(changed)
+            os.utime(part, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert swathe.fs().cat_file("wide/large") == content
+        (check,) = swathe.stores.check_stripes("wide", deep=True).checks
+        assert check.is_readable
+        assert [len(part.damaged_blocks) for part in check.parts] == [1, 1, 0]
+        assert swathe.stores.repair_stripes("wide", deep=True).parts == 2
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
 
 
 def test_bytes_that_change_on_the_way_are_asked_for_again(lab: Lab) -> None:

@@ -114,14 +114,18 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), work)
     }
 
-    /// Ask the servers of a striped store that failed a moment ago, so that they take part again; with
-    /// `admit`, use its empty servers, too.
-    fn ask_failed_servers(&self, py: Python<'_>, name: &str, admit: bool) -> PyResult<()> {
-        let work = move |upkeep: &Upkeep, _: &str| {
-            upkeep.ask_failed_servers(admit);
+    /// Ask the servers of a striped store that failed a moment ago, so that they take part again.
+    fn ask_failed_servers(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let work = |upkeep: &Upkeep, _: &str| {
+            upkeep.ask_failed_servers();
             Ok(())
         };
         self.look_after(py, &format!("{name}:"), work).map(drop)
+    }
+
+    /// Use the empty servers of a striped store from now on; their names, as JSON.
+    fn admit_empty_servers(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), |upkeep, _| upkeep.admit_empty_servers())
     }
 
     /// How often parts of a striped store were late in this process, as JSON.

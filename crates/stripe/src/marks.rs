@@ -6,7 +6,7 @@
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
-use crate::server::{Server, Strangeness};
+use crate::server::{MARK_PATH, Server, Strangeness};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -210,17 +210,50 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
     judge(servers, &statements);
 }
 
-/// Use the empty servers of a stripe, and give them its mark. One that does not take it is used all
-/// the same: with the first file it is one without mark.
-pub(crate) fn admit_empty_servers(servers: &[Arc<Server>]) {
+/// Give the mark of a stripe to its empty servers, so that they are used, and return their names. No
+/// more than `parity` of them may be empty or away, nor a majority: the newest version of an object may
+/// be on these alone.
+///
+/// # Errors
+/// [`StoreError::Unsupported`] if more are; as writing the marks has it.
+pub(crate) fn admit_empty_servers(
+    servers: &[Arc<Server>],
+    parity: usize,
+    url: &str,
+) -> Result<Vec<String>, StoreError> {
     let mut statements = statements(servers);
     let numbers = numbers_of(&statements, &Statement::Empty);
-    let stripe = stripe_of(&statements);
+    let Ok(Some(stripe)) = stripe_of(&statements) else { return Ok(Vec::new()) };
+    let is_used = |statement: &Statement| match statement {
+        Statement::Stripe(name) => *name == stripe,
+        Statement::Unmarked | Statement::New => true,
+        Statement::Empty | Statement::Silence => false,
+    };
+    let others: Vec<_> =
+        (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let most = parity.min(majority(servers.len()) - 1);
+    if others.len() > most {
+        let names: Vec<&str> = others.iter().map(|&at| servers[at].name.as_str()).collect();
+        return Err(StoreError::Unsupported {
+            url: url.to_string(),
+            why: format!(
+                "expected at most {most} of {} servers to be empty or away, found {}: {}; mount \
+                 their disks. If they are lost, copy {MARK_PATH} from another server to the new ones",
+                servers.len(),
+                others.len(),
+                names.join(" "),
+            ),
+        });
+    }
     numbers.iter().for_each(|&at| statements[at] = Statement::Unmarked);
     judge(servers, &statements);
-    if let Ok(Some(stripe)) = stripe {
-        write_marks(servers, &numbers, stripe, false);
+    for at in &numbers {
+        servers[*at].write_mark(&stripe, false)?;
     }
+    Ok(numbers.iter().map(|&at| servers[at].name.clone()).collect())
 }
 
 impl Statement {

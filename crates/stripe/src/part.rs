@@ -248,6 +248,12 @@ impl Part {
         matches!(&*self.lock(), State::Open { is_assumed: true, .. })
     }
 
+    /// Whether it is open in another way than this one, which was not asked for its version.
+    pub(crate) fn is_open_anew(&self, before: &Arc<dyn Source>) -> bool {
+        matches!(&*self.lock(), State::Open { source, is_assumed: false }
+            if !Arc::ptr_eq(source, before))
+    }
+
     /// Traffic since the last call.
     pub(crate) fn take_traffic(&self) -> Traffic {
         let mut traffic = Traffic::default();

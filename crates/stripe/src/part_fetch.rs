@@ -35,6 +35,8 @@ const OPENING_S: f64 = 0.25;
 pub(crate) enum Message {
     /// How it is read.
     Planned {
+        /// What it is read from.
+        source: Arc<dyn Source>,
         /// Ranges of the part, ascending and apart.
         windows: Vec<Range<u64>>,
         /// Predicted time.
@@ -60,6 +62,8 @@ pub(crate) struct PartFetch {
     pub(crate) is_hedged: bool,
     /// What comes, as ranges of the part.
     windows: Vec<Range<u64>>,
+    /// What it is read from, once that is open.
+    source: Option<Arc<dyn Source>>,
     /// What came. It is not told piece by piece: a cut is hundreds of them.
     pieces: Pieces,
     began: Instant,
@@ -101,6 +105,7 @@ impl PartFetch {
             is_hedge: false,
             is_hedged: false,
             windows: Vec::new(),
+            source: None,
             pieces: Arc::default(),
             began: Instant::now(),
             predicted_s: OPENING_S,
@@ -143,8 +148,9 @@ impl PartFetch {
         hedges: Option<&Hedges>,
     ) -> Option<Result<(), StoreError>> {
         match message {
-            Message::Planned { windows, predicted_s, latency_s } => {
+            Message::Planned { source, windows, predicted_s, latency_s } => {
                 (self.windows, self.latency_s) = (windows, latency_s);
+                self.source = Some(source);
                 self.predicted_s = self.began.elapsed().as_secs_f64() + predicted_s;
             }
             Message::End(at, error) => {
@@ -157,6 +163,11 @@ impl PartFetch {
             }
         }
         None
+    }
+
+    /// What it is read from, once that is open.
+    pub(crate) fn source(&self) -> Option<&Arc<dyn Source>> {
+        self.source.as_ref()
     }
 
     /// What was asked for in the block that a damaged byte of the part is in.
@@ -279,7 +290,13 @@ fn read(
     let plan = costs.plan(&what.asks, &what.damaged_bytes, is_proven);
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
-    if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
+    let planned = Message::Planned {
+        source: source.clone(),
+        windows,
+        predicted_s: plan.read_s,
+        latency_s,
+    };
+    if !report(planned) {
         return Ok(byte_count);
     }
     let short = |window: &Range<u64>, found: u64| StoreError::ShortRead {

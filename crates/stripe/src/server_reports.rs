@@ -1,6 +1,6 @@
 //! What the servers of a store say of themselves.
 
-use crate::marks::{WORK_MEMORY, compare_marks};
+use crate::marks::{WORK_MEMORY, admit_empty_servers, compare_marks};
 use crate::names::{FileKind, kind_of};
 use crate::question::ask_all;
 use crate::reports::{ServerReport, ServerState};
@@ -8,7 +8,7 @@ use crate::server::{NO_ANSWER, Server, ServerItem};
 use crate::server_places::same_places;
 use crate::upkeep::Upkeep;
 use std::sync::Arc;
-use swathe_store_api::StoreError;
+use swathe_store_api::{Store, StoreError};
 
 impl Upkeep {
     /// The servers of the store; with `count` what is on them.
@@ -31,12 +31,19 @@ impl Upkeep {
         Some(report_of(server, self.servers(), false))
     }
 
+    /// Use the empty servers of the store from now on, and return their names.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] if too many servers are empty or away; as writing their marks has
+    /// it.
+    pub fn admit_empty_servers(&self) -> Result<Vec<String>, StoreError> {
+        let url = self.0.display_url(&self.0.settings().root);
+        let parity = self.0.layout(&url, "", 0)?.parity;
+        admit_empty_servers(self.servers(), parity as usize, &url)
+    }
+
     /// Ask the servers that failed a moment ago whether they are there, so that they take part again.
-    /// With `admit`, empty ones are used from now on, too.
-    pub fn ask_failed_servers(&self, admit: bool) {
-        if admit {
-            self.0.admit_servers();
-        }
+    pub fn ask_failed_servers(&self) {
         ask_all(self.servers(), |_, server| {
             if server.has_failed() {
                 drop(server.answers());

@@ -4,7 +4,7 @@ use crate::combined_costs::combine;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
-use crate::marks::{WORK_MEMORY, admit_empty_servers, compare_marks, mark_servers};
+use crate::marks::{WORK_MEMORY, compare_marks, mark_servers};
 use crate::minority::roll_forward;
 use crate::object::Object;
 use crate::parity::code_name;
@@ -77,7 +77,7 @@ impl StripedStore {
     }
 
     /// The layout of an object of this size.
-    fn layout(&self, url: &str, path: &str, size: u64) -> Result<Layout, StoreError> {
+    pub(crate) fn layout(&self, url: &str, path: &str, size: u64) -> Result<Layout, StoreError> {
         let refuse = |why: String| StoreError::Unsupported { url: url.to_string(), why };
         let layout = self.layout.clone().map_err(refuse)?;
         layout.of_object(path, size).check().map_err(|error| refuse(error.to_string()))
@@ -129,14 +129,6 @@ impl StripedStore {
             mark_servers(&self.servers);
         }
         compare_marks(&self.servers, WORK_MEMORY);
-    }
-
-    /// The same before a repair or rebalance, which also uses its empty servers from now on.
-    pub(crate) fn admit_servers(&self) {
-        self.mark_servers();
-        if self.servers.iter().any(|server| server.was_empty()) {
-            admit_empty_servers(&self.servers);
-        }
     }
 
     fn costs(&self, layout: Layout) -> Costs {

@@ -112,7 +112,7 @@ impl Upkeep {
         deep: bool,
         progress: &RepairProgress,
     ) -> Result<RepairReport, StoreError> {
-        self.0.admit_servers();
+        self.0.mark_servers();
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
@@ -306,7 +306,12 @@ fn check_part(
         // It was asked for the record a moment ago.
         return Ok((report(PieceState::Unreachable, Some(NO_ANSWER.into())), Vec::new()));
     }
-    let source = match part.open_anew() {
+    // A server that verifies what it sends refuses one whose first bytes are damaged.
+    let opened = part.open_anew().or_else(|error| match error {
+        StoreError::Damaged { .. } if progress.is_some() => part.open(),
+        error => Err(error),
+    });
+    let source = match opened {
         Ok(source) => source,
         Err(error) => {
             part.lose(&error);
@@ -322,7 +327,8 @@ fn check_part(
     if blocks.is_empty() {
         return Ok((report(PieceState::Whole, None), blocks));
     }
-    let why = format!("{} blocks of {sum_bytes} bytes are not what was written", blocks.len());
+    let (count, noun) = (blocks.len(), if blocks.len() == 1 { "block is" } else { "blocks are" });
+    let why = format!("{count} {noun} not what was written; each has {sum_bytes} bytes");
     let damaged_blocks = blocks.iter().take(MOST_BLOCKS).map(|at| at * sum_bytes).collect();
     let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
     Ok((report, blocks))

@@ -272,6 +272,11 @@ impl Window {
         if is_other && part.is_assumed() && part.open_anew().is_ok() {
             return Ok(());
         }
+        // Another fetch of it ended so before, and opened it anew.
+        let source = self.fetches[number].source();
+        if is_other && source.is_some_and(|source| part.is_open_anew(source)) {
+            return Ok(());
+        }
         if let StoreError::Damaged { byte, why, .. } = &error {
             // The rest of the part is asked for again.
             let fetch = &self.fetches[number];

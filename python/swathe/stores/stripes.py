@@ -135,7 +135,7 @@ def check_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    engine.ask_failed_servers(store.name, False)
+    engine.ask_failed_servers(store.name)
     report = CheckReport()
     names = list(_sizes_of(place, pattern, report))
     report.objects = report.failed
@@ -164,7 +164,8 @@ def repair_stripes(
     """Make parts and records again that are missing, damaged or of an earlier version.
 
     An object that is whole is skipped, so that a repair that was stopped can be called again. An
-    object that cannot be repaired does not stop the others.
+    object that cannot be repaired does not stop the others. An empty server is used as a new one if
+    the whole store is repaired.
 
     Example:
         >>> swathe.stores.repair_stripes("wide").repairs
@@ -191,8 +192,8 @@ def repair_stripes(
         raise OptionError(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
         )
-    engine.ask_failed_servers(store.name, True)
-    report = RepairReport()
+    engine.ask_failed_servers(store.name)
+    report = RepairReport(notes=_admit_servers(engine, store, place, pattern))
     sizes = _sizes_of(place, pattern, report)
     amounts = RepairBytes()
 
@@ -271,8 +272,8 @@ def rebalance_stripes(
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
-    engine.ask_failed_servers(store.name, True)
-    report = CopyReport()
+    engine.ask_failed_servers(store.name)
+    report = CopyReport(notes=_admit_servers(engine, store, place, pattern))
     sizes = _sizes_of(place, pattern, report)
     servers = {each.name for each in store.over}
     pairs = []
@@ -307,6 +308,18 @@ def rebalance_stripes(
     report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
     return report
+
+
+def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None) -> list[str]:
+    """Use the empty servers of a store if all of it is repaired; return a note for each.
+
+    Raises:
+        SourceError: If so many are empty or away that the newest versions may be on these alone.
+    """
+    if not _is_all(place, pattern):
+        return []
+    names = json.loads(engine.admit_empty_servers(store.name))
+    return [f"{name.rstrip(':')} was empty, and is used as a new server" for name in names]
 
 
 def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:

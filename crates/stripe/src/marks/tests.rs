@@ -169,9 +169,20 @@ fn an_empty_server_is_not_used_until_a_repair() {
         reopen(&mut stripe);
         assert!(stripe.get("a").expect("read without one") == new);
         let upkeep = Upkeep(stripe.store.clone());
+        let repair = |path| {
+            upkeep.repair(&TestStripe::url(path), false, &RepairProgress::default())
+        };
+        assert!(!repair("a").expect("tried").failures.is_empty(), "it is not used by one alone");
+        // A new version may be on two that are empty.
+        mount(&stripe, 1, false);
+        let error = upkeep.admit_empty_servers().expect_err("two of three").to_string();
+        assert!(error.contains("at most 1 of 3 servers") && error.contains("2: s0: s1:"), "{error}");
+        mount(&stripe, 1, true);
+        assert!(files_in(&folder(&stripe, 0)).is_empty());
+        assert_eq!(upkeep.admit_empty_servers().expect("one"), ["s0:"]);
         for path in ["a", "b"] {
             let url = TestStripe::url(path);
-            upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
+            assert!(repair(path).expect("repaired").failures.is_empty());
             let report = upkeep.check(&url, true).expect("checked");
             let states: Vec<_> = report.parts.iter().map(|part| part.state).collect();
             assert_eq!(states, [PieceState::Whole; 3], "{path}");

@@ -52,16 +52,11 @@ impl Server {
             Some(Strangeness::Empty(stripe)) => {
                 let why = format!(
                     ": expected a server of stripe {stripe}, found an empty folder; mount its disk, \
-                     or, if it is new, run: swathe stripe repair"
+                     or, if it is new, repair the whole store"
                 );
                 Err(StoreError::NotFound { url: self.url(), why })
             }
         }
-    }
-
-    /// Whether it was empty where others had objects and the mark of a stripe.
-    pub(crate) fn was_empty(&self) -> bool {
-        matches!(self.identity().strangeness, Some(Strangeness::Empty(_)))
     }
 
     /// The stripe that its mark says.
