@@ -187,11 +187,11 @@ def test_the_status_has_a_line_for_a_disk_of_any_name(
     monkeypatch.setattr(swathe.stores, "stripe_status", lambda _name: status)
     out, err = run.told("stripe", "status", "wide")
     assert out.splitlines()[2:5] == [
-        r"lab: disk /a\nb\x1b[31m: room unknown",
-        "lab: disk /c: 1 KiB of 4 KiB free",
-        "lab: disk /d: missing",
+        r"lab disk /a\nb\x1b[31m: room unknown",
+        "lab disk /c: 1 KiB of 4 KiB free",
+        "lab disk /d: missing",
     ]
-    assert err == "lab:: no\\nroom\n"
+    assert err == "lab: no\\nroom\n"
     assert run.json("stripe", "status", "wide")["servers"][0]["space"]["free_bytes"] is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -120,5 +121,15 @@ def test_a_folder_that_is_gone_is_not_made_again(run: Runner, tmp_path: Path, bo
     assert not list(names)
     folders[1].mkdir()
     folders[2].mkdir()
+    states = [state for state, _ in servers_of(run, "wide")]
+    assert states == ["reachable", "missing", "missing", "reachable"]
+    for command in ("repair", "rebalance"):
+        failure = run.told("stripe", command, "wide", code=3)[1]
+        assert "expected at most 1 of 4 servers to be empty or away, found 2: " in failure
+    assert run.told("put", body, "wide:c", code=1)[1].count("found no folder or an empty one") == 2
+    # They are lost, and the user says so.
+    for folder in folders[1:3]:
+        shutil.copy(folders[0] / ".swathe-stripe", folder)
     assert {state for state, _ in servers_of(run, "wide", code=0)} == {"reachable"}
+    time.sleep(1)  # for so long it is known that they were empty
     run("put", body, "wide:c")

@@ -100,21 +100,21 @@ impl Upkeep {
                 is_removed,
             });
         }
-        if remove && is_sure && rest == 0 && newest.is_some_and(|header| header.is_removed) {
-            self.forget_removal(path, &records);
+        if remove && is_sure && newest.is_some_and(|header| header.is_removed) {
+            self.spread_removal(path, &records, rest == 0);
         }
         leftovers
     }
 
-    /// Let all servers have the record that an object was removed; once all have it, and it is older
-    /// than a day, none needs it.
-    fn forget_removal(&self, path: &str, records: &Records) {
+    /// Let all servers have the record that an object was removed. Once all have it and it is older
+    /// than a day, none needs it, if no part is left.
+    fn spread_removal(&self, path: &str, records: &Records, is_clean: bool) {
         let servers = self.servers();
         let Some(record) = records.certain(servers) else { return };
         let header = record.header.clone();
         let is_everywhere =
             records.records().filter(|record| record.header == header).count() == servers.len();
-        if is_everywhere && header.generation.age() < WRITE_LIMIT {
+        if is_everywhere && (!is_clean || header.generation.age() < WRITE_LIMIT) {
             return;
         }
         let (name, bytes) = (path.to_string(), Bytes::from(header.encode(&[])));

@@ -32,9 +32,9 @@ enum Statement {
     Stripe(String),
     /// It has none, and parts or records.
     Unmarked,
-    /// It is empty, and another one has parts or records.
+    /// It is empty, and another one has records.
     Empty,
-    /// It is empty as all others are.
+    /// It is empty, and no other one has a record.
     New,
     /// It does not say.
     Silence,
@@ -45,7 +45,11 @@ enum Statement {
 /// one stripe as of another, all of them do.
 pub(crate) fn compare_marks(servers: &[Arc<Server>], memory: Duration) {
     let is_recent = |server: &Arc<Server>| {
-        server.identity().compared_at.is_some_and(|at| at.elapsed() < memory)
+        let identity = server.identity();
+        // One that is not used is asked soon whether it is mended.
+        let memory =
+            if identity.strangeness.is_some() { memory.min(DISPUTE_MEMORY) } else { memory };
+        identity.compared_at.is_some_and(|at| at.elapsed() < memory)
     };
     if !servers.iter().all(is_recent) {
         judge(servers, &statements(servers));
@@ -59,6 +63,7 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         let mut identity = server.identity();
         identity.compared_at = Some(Instant::now());
         identity.stripe = stripe.clone().ok().flatten();
+        identity.is_heard |= *statement != Statement::Silence;
         match statement {
             Statement::Silence => {}
             Statement::Unmarked | Statement::New => identity.strangeness = None,
@@ -126,8 +131,10 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     {
         return statements;
     }
-    let files = ask(servers, Server::has_files);
-    let is_new = !files.iter().any(|files| matches!(files, Some(Ok(true))));
+    let records = ask(servers, Server::has_records);
+    let is_new = !records.iter().any(|records| matches!(records, Some(Ok(true))));
+    let files =
+        ask_some(servers, &numbers_of(&statements, &Statement::Unmarked), Server::has_files);
     for (statement, files) in statements.iter_mut().zip(&files) {
         *statement = match (&statement, files) {
             (Statement::Unmarked, Some(Ok(false))) if is_new => Statement::New,
@@ -229,8 +236,7 @@ pub(crate) fn admit_empty_servers(
         Statement::Unmarked | Statement::New => true,
         Statement::Empty | Statement::Silence => false,
     };
-    let others: Vec<_> =
-        (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
+    let others: Vec<_> = (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
     if numbers.is_empty() {
         return Ok(Vec::new());
     }

@@ -290,13 +290,9 @@ fn read(
     let plan = costs.plan(&what.asks, &what.damaged_bytes, is_proven);
     let (way, windows) = (plan.way(), plan.ranges.clone());
     let mut byte_count = 0;
-    let planned = Message::Planned {
-        source: source.clone(),
-        windows,
-        predicted_s: plan.read_s,
-        latency_s,
-    };
-    if !report(planned) {
+    let message =
+        Message::Planned { source: source.clone(), windows, predicted_s: plan.read_s, latency_s };
+    if !report(message) {
         return Ok(byte_count);
     }
     let short = |window: &Range<u64>, found: u64| StoreError::ShortRead {

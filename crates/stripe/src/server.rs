@@ -231,8 +231,9 @@ impl Server {
         }
     }
 
-    /// The error that its folder does not exist.
+    /// The error that its folder does not exist. If there is one again, it is asked for its mark.
     pub(crate) fn missing_folder(&self) -> StoreError {
+        self.identity().compared_at = None;
         let why =
             ": expected the folder of a server, found none; mount its disk, or make the folder";
         StoreError::NotFound { url: self.url(), why: why.into() }
@@ -245,6 +246,7 @@ impl Server {
         size: u64,
         part_bytes: u64,
     ) -> Result<ObjectWriter, StoreError> {
+        self.check_mark()?;
         self.check_folder()?;
         let name = format!("{}{path}", self.name);
         ObjectWriter::create(&self.stores, &name, size, size > part_bytes, part_bytes)
@@ -264,6 +266,7 @@ impl Server {
         size: u64,
         part_bytes: u64,
     ) -> Result<ObjectWriter, StoreError> {
+        self.check_mark()?;
         self.check_folder()?;
         let name = format!("{}{path}", self.name);
         ObjectWriter::fill(&self.stores, &name, room, size, part_bytes)
@@ -322,7 +325,7 @@ impl Server {
 
     /// Remove a file, if it exists.
     pub(crate) fn remove(&self, path: &str) -> Result<(), StoreError> {
-        self.check_stripe()?;
+        self.check_mark()?;
         let remove = || self.at(path, |name| self.store.remove(name));
         match while_alive(self, |_| remove()).flatten() {
             Err(StoreError::NotFound { .. }) => Ok(()),

@@ -249,6 +249,13 @@ impl StripedSink {
         StoreError::Differs { url: self.url.clone(), expected, found }
     }
 
+    fn lost_record(&self) -> StoreError {
+        self.record("STRIPE_LOST", "its record was removed");
+        let (expected, found) =
+            ("the record that was written".into(), "none; write it again".into());
+        StoreError::Differs { url: self.url.clone(), expected, found }
+    }
+
     /// Refuse to take the place of a version that was not there when this write began.
     fn check_last(&self, records: &Records) -> Result<(), StoreError> {
         let last = self.last.as_ref().map(|(last, _)| last);
@@ -300,7 +307,11 @@ impl StripedSink {
         self.is_named = true;
         put_or_take_back(&self.servers, &self.url, &header, bytes, before)?;
         let records = Records::read(&self.servers, &self.path, true);
-        let Some(newest) = records.newest() else { return Ok(()) };
+        let Some(newest) = records.newest() else {
+            // One that removes a removal of a day ago, and did not see this record.
+            let is_gone = records.count_statements() >= majority(self.servers.len());
+            return if is_gone { Err(self.lost_record()) } else { Ok(()) };
+        };
         if newest.header.generation <= self.generation {
             return Ok(());
         }

@@ -307,11 +307,11 @@ fn check_part(
         return Ok((report(PieceState::Unreachable, Some(NO_ANSWER.into())), Vec::new()));
     }
     // A server that verifies what it sends refuses one whose first bytes are damaged.
-    let opened = part.open_anew().or_else(|error| match error {
+    let result = part.open_anew().or_else(|error| match error {
         StoreError::Damaged { .. } if progress.is_some() => part.open(),
         error => Err(error),
     });
-    let source = match opened {
+    let source = match result {
         Ok(source) => source,
         Err(error) => {
             part.lose(&error);

@@ -130,9 +130,11 @@ def _recent_folder(name: str, fresh: bool) -> RecentFile:
 
     A chunk that was written over in place is an error when it is read; then `fresh` is set.
     """
-    key = os.path.abspath(name)
+    key = _key_of(name)
     with _recent_lock:
         entry = _recent.get(key)
+        if entry is not None:
+            _recent.move_to_end(key)
     if entry is not None and not fresh and entry.state == tuple(map(_state, entry.parts)):
         return entry
     parts = tuple(_folder_parts(key))

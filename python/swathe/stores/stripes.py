@@ -231,7 +231,9 @@ def _add_repair(report: RepairReport, name: str, outcome: Mapping[str, Any]) -> 
     if outcome["failed"]:
         servers: dict[str, list[str]] = {}
         for each in outcome["failed"]:
-            servers.setdefault(_reason_for(name, each["why"]), []).append(each["server"])
+            servers.setdefault(_reason_for(name, each["why"]), []).append(
+                each["server"].rstrip(":")
+            )
         reasons = [f"{', '.join(names)}: {reason}" for reason, names in servers.items()]
         report.add_fault(name, "SourceError", "; ".join(reasons))
     elif outcome["rebuilt_parts"] or outcome["rebuilt_records"]:

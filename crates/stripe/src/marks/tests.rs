@@ -135,7 +135,7 @@ fn an_empty_server_is_not_used_until_a_repair() {
         let (names, notes) = stripe.list_with_notes("").expect("listed");
         assert_eq!(names.len(), 2);
         assert!(
-            notes[0].contains("s2: ") && notes[0].contains("found an empty folder"),
+            notes[0].contains("s2: ") && notes[0].contains("found no folder or an empty one"),
             "{notes:?}"
         );
         let states = |stripe: &TestStripe| -> Vec<ServerState> {
@@ -161,7 +161,7 @@ fn an_empty_server_is_not_used_until_a_repair() {
             assert!(
                 matches!(error, StoreError::Network { .. })
                     && text.contains("found 1; s0: ")
-                    && text.contains("found an empty folder; mount its disk"),
+                    && text.contains("found no folder or an empty one; mount its disk"),
                 "{work}: {text}"
             );
         }
@@ -169,14 +169,16 @@ fn an_empty_server_is_not_used_until_a_repair() {
         reopen(&mut stripe);
         assert!(stripe.get("a").expect("read without one") == new);
         let upkeep = Upkeep(stripe.store.clone());
-        let repair = |path| {
-            upkeep.repair(&TestStripe::url(path), false, &RepairProgress::default())
-        };
+        let repair =
+            |path| upkeep.repair(&TestStripe::url(path), false, &RepairProgress::default());
         assert!(!repair("a").expect("tried").failures.is_empty(), "it is not used by one alone");
         // A new version may be on two that are empty.
         mount(&stripe, 1, false);
         let error = upkeep.admit_empty_servers().expect_err("two of three").to_string();
-        assert!(error.contains("at most 1 of 3 servers") && error.contains("2: s0: s1:"), "{error}");
+        assert!(
+            error.contains("at most 1 of 3 servers") && error.contains("2: s0: s1:"),
+            "{error}"
+        );
         mount(&stripe, 1, true);
         assert!(files_in(&folder(&stripe, 0)).is_empty());
         assert_eq!(upkeep.admit_empty_servers().expect("one"), ["s0:"]);

@@ -23,6 +23,8 @@ pub(crate) struct Identity {
     pub(crate) stripe: Option<String>,
     /// Why it is none of this stripe.
     pub(crate) strangeness: Option<Strangeness>,
+    /// Whether its mark was heard, not only those of others.
+    pub(crate) is_heard: bool,
     /// When the marks were last compared.
     pub(crate) compared_at: Option<Instant>,
 }
@@ -51,12 +53,34 @@ impl Server {
             }
             Some(Strangeness::Empty(stripe)) => {
                 let why = format!(
-                    ": expected a server of stripe {stripe}, found an empty folder; mount its disk, \
-                     or, if it is new, repair the whole store"
+                    ": expected a server of stripe {stripe}, found no folder or an empty one; mount \
+                     its disk, or, if it is new, repair the whole store"
                 );
                 Err(StoreError::NotFound { url: self.url(), why })
             }
         }
+    }
+
+    /// Refuse to write to a server of another stripe, also if its mark was not heard with those of
+    /// others, as it was late: then it is waited for.
+    pub(crate) fn check_mark(&self) -> Result<(), StoreError> {
+        let (is_heard, stripe) = {
+            let identity = self.identity();
+            (identity.is_heard, identity.stripe.clone())
+        };
+        let (false, Some(stripe)) = (is_heard, stripe) else { return self.check_stripe() };
+        let strangeness = match self.mark()? {
+            Some(mark) if mark == stripe => None,
+            Some(mark) => Some(Strangeness::Foreign(format!(
+                "expected a server of stripe {stripe}, found one of stripe {mark}"
+            ))),
+            None => None,
+        };
+        {
+            let mut identity = self.identity();
+            (identity.is_heard, identity.strangeness) = (true, strangeness);
+        }
+        self.check_stripe()
     }
 
     /// The stripe that its mark says.

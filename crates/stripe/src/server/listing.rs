@@ -28,12 +28,21 @@ impl Server {
 
     /// Whether it has a part or a record.
     pub(crate) fn has_files(&self) -> Result<bool, StoreError> {
+        self.has_any(|kind| !matches!(kind, FileKind::Other))
+    }
+
+    /// Whether it has a record: parts alone may be of a write that failed.
+    pub(crate) fn has_records(&self) -> Result<bool, StoreError> {
+        self.has_any(|kind| matches!(kind, FileKind::Record { .. }))
+    }
+
+    fn has_any(&self, is_wanted: impl Fn(&FileKind) -> bool) -> Result<bool, StoreError> {
         self.within(ANSWER_LIMIT, |tell_page| {
             let mut listing = self.listing("")?;
             while let Some(page) = listing.next_page()? {
                 tell_page();
                 let is_ours = |item: &ListItem| match item {
-                    ListItem::Object(entry) => !matches!(kind_of(&entry.path), FileKind::Other),
+                    ListItem::Object(entry) => is_wanted(&kind_of(&entry.path)),
                     ListItem::Unlisted { .. } => false,
                 };
                 if page.iter().any(is_ours) {

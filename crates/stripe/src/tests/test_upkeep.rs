@@ -142,3 +142,20 @@ fn a_record_is_repaired_from_one_whose_checksums_are_sound() {
     assert_eq!(fs::read(path).expect("read"), sound);
     drop((folder, behaviours));
 }
+
+#[test]
+fn a_server_that_was_away_gets_the_removal_though_its_parts_are_young() {
+    let stripe = TestStripe::new(3, 1, false);
+    stripe.put("a", &bytes_of(50_000, 1), false).expect("written");
+    stripe.kill(0, true);
+    stripe.remove("a").expect("removed without one");
+    stripe.kill(0, false);
+    let removal = fs::read(stripe.record(1)).expect("a record");
+    assert_ne!(fs::read(stripe.record(0)).expect("the earlier record"), removal);
+    let leftovers = Upkeep(stripe.store.clone()).leftovers(true).expect("listed");
+    assert!(leftovers.iter().all(|part| part.server == "s0:" && !part.is_removed), "{leftovers:?}");
+    assert_eq!(leftovers.len(), 1);
+    for server in 0..3 {
+        assert_eq!(fs::read(stripe.record(server)).expect("a record"), removal);
+    }
+}

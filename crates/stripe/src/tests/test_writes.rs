@@ -8,6 +8,8 @@ use swathe_store_api::{PartSums, StoreError};
 fn writes_need_enough_servers() {
     let stripe = TestStripe::new(5, 1, false);
     let bytes = bytes_of(300_000, 1);
+    // A server without a mark would not be used.
+    stripe.put("first", &bytes, false).expect("all are there");
     stripe.kill(2, true);
     stripe.put("a", &bytes, false).expect("four are enough");
     assert!(stripe.get("a").expect("read") == bytes);

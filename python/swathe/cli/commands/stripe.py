@@ -136,13 +136,13 @@ def status(
         print_table(("server", "state", "parts", "records", "size", "free", "url"), rows)
         for each in state.servers:
             for disk in each.space.disks if each.space else ():
-                print_line(f"{each.server} disk {disk.name}: {_room_text(disk)}")
+                print_line(f"{_bare(each.server)} disk {disk.name}: {_room_text(disk)}")
             if why := each.why or each.space_error:
-                print_line(f"{each.server}: {why}", err=True)
+                print_line(f"{_bare(each.server)}: {why}", err=True)
             if each.same_as:
                 print_line(
-                    f"{each.server}: the same place as {each.same_as}; expected servers apart from "
-                    "each other",
+                    f"{_bare(each.server)}: the same place as {each.same_as}; expected servers "
+                    "apart from each other",
                     err=True,
                 )
         typer.echo(
@@ -210,6 +210,7 @@ def _show_check(report: CheckReport) -> None:
     for each in report.checks[:SHOWN_FAULTS]:
         state = "incomplete, readable" if each.is_readable else "NOT readable"
         print_line(f"{each.path}: {state}: {each.reason()}", err=True)
+    _show_others(report.incomplete + report.lost)
     _show_faults(report.faults)
     _show_leftovers(report.leftovers, "that belong to no object; repair removes those a day old")
     parts = [f"checked {count_text(report.objects, 'object')}: {report.whole:,} whole"]
@@ -348,8 +349,18 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
 def _show_faults(faults: Sequence[CopyFault]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
         print_line(f"{fault.name}: {fault.reason}", err=True)
-    if len(faults) > SHOWN_FAULTS:
-        typer.echo(f"and {count_text(len(faults) - SHOWN_FAULTS, 'other')}", err=True)
+    _show_others(len(faults))
+
+
+def _show_others(count: int) -> None:
+    """Print how many of a list are not shown."""
+    if count > SHOWN_FAULTS:
+        typer.echo(f"and {count_text(count - SHOWN_FAULTS, 'other')}", err=True)
+
+
+def _bare(server: str) -> str:
+    """Return the name of a server before a colon: a store has one at its end."""
+    return server.rstrip(":")
 
 
 def _show_leftovers(leftovers: Sequence[Leftover], text: str) -> None:
