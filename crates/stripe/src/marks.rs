@@ -147,7 +147,12 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     // Who began the stripe a moment ago wrote all marks before the first file.
     let empty = numbers_of(&statements, &Statement::Empty);
     let marks = ask_some(servers, &empty, Server::mark);
+    let folders = ask_some(servers, &empty, Server::has_folder);
     for at in empty {
+        // Without its folder it says nothing, which is said in another place.
+        if matches!(folders[at], Some(Ok(false))) {
+            statements[at] = Statement::Silence;
+        }
         if let again @ Statement::Stripe(_) = of_mark(&marks[at]) {
             statements[at] = again;
         }

@@ -114,8 +114,10 @@ mod tests {
     use super::*;
     use crate::repair_progress::RepairProgress;
     use crate::reports::PieceState;
+    use crate::server::MARK_PATH;
     use crate::testing::{TestStripe, bytes_of};
     use std::fs;
+    use std::path::PathBuf;
     use std::sync::atomic::Ordering;
 
     #[test]
@@ -177,8 +179,18 @@ mod tests {
         let error = stripe.put("c", &bytes, false).expect_err("two of four").to_string();
         assert!(error.contains("3 of 4") && error.contains("found none"), "{error}");
         assert!(!folder(2).exists() && !folder(3).exists());
-        // An empty folder is a new server.
+        // An empty folder may be a mount point; one with the mark is a new server.
+        let ask_anew = || {
+            stripe.store.servers.iter().for_each(|server| server.identity().compared_at = None);
+        };
         [2, 3].iter().for_each(|&number| fs::create_dir(folder(number)).expect("made"));
+        ask_anew();
+        assert_eq!(states(), [there, there, missing, missing]);
+        for number in [2, 3] {
+            let copy = |to: PathBuf| fs::copy(folder(0).join(MARK_PATH), to.join(MARK_PATH));
+            copy(folder(number)).expect("copied");
+        }
+        ask_anew();
         assert_eq!(states(), [there; 4]);
         stripe.put("c", &bytes, false).expect("written");
     }
