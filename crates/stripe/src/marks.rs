@@ -36,6 +36,8 @@ enum Statement {
     Empty,
     /// It is empty, and no other one has a record.
     New,
+    /// Its folder does not exist, which is said in another place.
+    Gone,
     /// It does not say.
     Silence,
 }
@@ -47,8 +49,8 @@ pub(crate) fn compare_marks(servers: &[Arc<Server>], memory: Duration) {
     let is_recent = |server: &Arc<Server>| {
         let identity = server.identity();
         // One that is not used is asked soon whether it is mended.
-        let memory =
-            if identity.strangeness.is_some() { memory.min(DISPUTE_MEMORY) } else { memory };
+        let is_used = identity.strangeness.is_none() && !identity.is_gone;
+        let memory = if is_used { memory } else { memory.min(DISPUTE_MEMORY) };
         identity.compared_at.is_some_and(|at| at.elapsed() < memory)
     };
     if !servers.iter().all(is_recent) {
@@ -63,9 +65,10 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         let mut identity = server.identity();
         identity.compared_at = Some(Instant::now());
         identity.stripe = stripe.clone().ok().flatten();
-        identity.is_heard |= *statement != Statement::Silence;
+        identity.is_heard |= !matches!(statement, Statement::Silence | Statement::Gone);
+        identity.is_gone = *statement == Statement::Gone;
         match statement {
-            Statement::Silence => {}
+            Statement::Silence | Statement::Gone => {}
             Statement::Unmarked | Statement::New => identity.strangeness = None,
             Statement::Stripe(name) => {
                 let why = difference(&stripe, name);
@@ -105,7 +108,7 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
         match statement {
             Statement::Stripe(name) => *votes.entry(Some(name)).or_default() += 1,
             Statement::Unmarked => *votes.entry(None).or_default() += 1,
-            Statement::Empty | Statement::New | Statement::Silence => {}
+            Statement::Empty | Statement::New | Statement::Gone | Statement::Silence => {}
         }
     }
     let most = votes.values().max().copied();
@@ -149,9 +152,8 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     let marks = ask_some(servers, &empty, Server::mark);
     let folders = ask_some(servers, &empty, Server::has_folder);
     for at in empty {
-        // Without its folder it says nothing, which is said in another place.
         if matches!(folders[at], Some(Ok(false))) {
-            statements[at] = Statement::Silence;
+            statements[at] = Statement::Gone;
         }
         if let again @ Statement::Stripe(_) = of_mark(&marks[at]) {
             statements[at] = again;
@@ -239,7 +241,7 @@ pub(crate) fn admit_empty_servers(
     let is_used = |statement: &Statement| match statement {
         Statement::Stripe(name) => *name == stripe,
         Statement::Unmarked | Statement::New => true,
-        Statement::Empty | Statement::Silence => false,
+        Statement::Empty | Statement::Gone | Statement::Silence => false,
     };
     let others: Vec<_> = (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
     if numbers.is_empty() {

@@ -23,6 +23,8 @@ pub(crate) struct Identity {
     pub(crate) stripe: Option<String>,
     /// Why it is none of this stripe.
     pub(crate) strangeness: Option<Strangeness>,
+    /// Whether its folder did not exist.
+    pub(crate) is_gone: bool,
     /// Whether its mark was heard, not only those of others.
     pub(crate) is_heard: bool,
     /// When the marks were last compared.
