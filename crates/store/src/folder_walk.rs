@@ -33,6 +33,11 @@ pub(crate) trait FolderReader: Send {
         false
     }
 
+    /// Whether a folder below the start was removed since the one above it was read.
+    fn is_removed(&self, _folder: &str, _error: &StoreError) -> bool {
+        false
+    }
+
     /// Why a folder below the start is not listed.
     fn reason(&self, error: &StoreError) -> String {
         error.to_string()
@@ -105,6 +110,7 @@ impl<R: FolderReader> FolderWalk<R> {
             Ok(entries) => self.entries = entries.into_iter(),
             Err(StoreError::NotFound { .. }) if folder == self.start && self.options.may_lack => {}
             Err(error) if folder == self.start => return Err(error),
+            Err(error) if self.reader.is_removed(&folder, &error) => {}
             Err(error) => {
                 let why = self.reader.reason(&error);
                 page.push(ListItem::Unlisted { path: folder.clone(), why });

@@ -3,6 +3,7 @@
 use crate::folder_walk::{EntryKind, FolderEntry, FolderReader};
 use crate::store_folders::{Refusal, StoreFolders};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
+use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -39,12 +40,19 @@ impl FolderReader for LocalFolders {
         true
     }
 
+    fn is_removed(&self, folder: &str, error: &StoreError) -> bool {
+        // A folder whose file system cannot be mounted has still its entry.
+        let is_gone = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        let entry = || self.root.join(folder).symlink_metadata();
+        matches!(error, StoreError::NotFound { .. }) && entry().is_err_and(is_gone)
+    }
+
     fn reason(&self, error: &StoreError) -> String {
         match error {
             StoreError::Io { source, .. } => {
                 format!("its folder cannot be listed: {}", plain(source))
             }
-            StoreError::NotFound { .. } => "its folder cannot be listed: it is gone".into(),
+            StoreError::NotFound { .. } => "its folder cannot be listed: it cannot be opened".into(),
             StoreError::Forbidden { .. } => "its folder may not be listed".into(),
             error => error.to_string(),
         }
@@ -66,7 +74,7 @@ impl LocalFolders {
         Ok(names.into_iter().filter_map(entry).collect())
     }
 
-    /// One entry; `None` if it is neither a file nor a folder.
+    /// One entry; `None` if it is neither a file nor a folder, or was removed meanwhile.
     fn entry(
         &self,
         descriptor: &OwnedFd,
@@ -86,6 +94,7 @@ impl LocalFolders {
             FileType::Symlink => self.behind_link(&folder.join(&text)),
             FileType::RegularFile | FileType::Unknown => {
                 match statat(descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(Errno::NOENT) => None,
                     Err(error) => Some(EntryKind::Unlisted(plain(&error.into()))),
                     Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                         FileType::Symlink => self.behind_link(&folder.join(&text)),

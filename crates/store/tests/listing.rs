@@ -94,6 +94,30 @@ fn what_is_no_index_is_an_error() {
 }
 
 #[test]
+fn a_folder_that_is_removed_while_it_is_listed_is_no_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["gone/a", "stays/a"] {
+        fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    // The sub-folders are read after the first page, which these fill.
+    for number in 0..5000 {
+        fs::write(folder.path().join(format!("b{number}")), "").unwrap();
+    }
+    let stores = stores(format!("file://{}", folder.path().display()));
+    let mut listing = stores.list("here:", ListOptions::default()).unwrap();
+    let first = texts(listing.next_page().unwrap().unwrap());
+    assert!(first.iter().all(|name| name.starts_with('b')));
+    fs::remove_dir_all(folder.path().join("gone")).unwrap();
+    let mut rest = Vec::new();
+    while let Some(page) = listing.next_page().unwrap() {
+        rest.extend(texts(page));
+    }
+    rest.retain(|name| !name.starts_with('b'));
+    assert_eq!(rest, ["stays/a"]);
+}
+
+#[test]
 fn links_of_a_folder_lead_to_files_in_it_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
