@@ -676,6 +676,9 @@ class Object:
     def set_chunk_index(self, index: bytes) -> None:
         """Check a chunk index, and keep it."""
 
+    def member_names(self, prefix: str) -> list[str]:
+        """Return the members of a folder, as it was opened, whose names begin with a prefix."""
+
     def read_array(
         self,
         path: str,

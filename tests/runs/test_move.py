@@ -27,6 +27,7 @@ from swathe.core.errors import (
     OutputError,
     SourceError,
 )
+from swathe.files import file as files
 from swathe.runs.planning.placement import StoreRoom
 from swathe.runs.planning.store_rooms import store_rates
 from swathe.runs.reading.grown_array import GrownArray
@@ -253,6 +254,35 @@ def test_who_reads_meanwhile_gets_whole_dumps() -> None:
     is_done.set()
     reader.join(60)
     assert not reader.is_alive() and faults == []
+
+
+@pytest.mark.parametrize("name", ["a", "rows"])
+def test_a_dump_that_is_back_when_its_folder_was_listed_is_read(
+    folders: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is away while the folder is listed: what is not there would be read as fill."""
+    with swathe.run("grown", iterations=1) as run:
+        rows = run.array("rows", (3, 4), "i4", mode="append", location="disk")
+        rows.write(0, DUMPS[1])
+    label, real, times = {"a": "app", "rows": "grown"}[name], files.open, []
+    array = swathe.open_run(label)[name]
+    dump = array if isinstance(array, GrownArray) else array[1]
+    shards = group_of(folders / "disk", label) / name / "c" / ("1" if name == "a" else "0")
+
+    def open_while_it_is_away(path: Any) -> Any:
+        times.append(path)
+        if len(times) > 1:
+            return real(path)
+        shards.rename(folders / "away")
+        try:
+            return real(path)
+        finally:
+            (folders / "away").rename(shards)
+
+    monkeypatch.setattr(files, "open", open_while_it_is_away)
+    np.testing.assert_array_equal(dump[...], DUMPS[1])
+    assert len(times) == 2
+    np.testing.assert_array_equal(dump[...], DUMPS[1])
 
 
 def test_dumps_that_were_moved_say_nothing_of_writing(folders: Path) -> None:

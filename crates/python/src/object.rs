@@ -228,6 +228,11 @@ impl Object {
         Ok(())
     }
 
+    /// The members of a folder, as it was opened, whose names begin with a prefix.
+    fn member_names(&self, py: Python<'_>, prefix: String) -> Vec<String> {
+        py.detach(|| self.inner.member_names(&prefix))
+    }
+
     /// Elements `[start, stop)` of an array, fastest axis first, as they are stored.
     #[pyo3(signature = (path, start, stop, mode="strict", objective="auto"))]
     fn read_array(

@@ -52,7 +52,9 @@ impl FolderReader for LocalFolders {
             StoreError::Io { source, .. } => {
                 format!("its folder cannot be listed: {}", plain(source))
             }
-            StoreError::NotFound { .. } => "its folder cannot be listed: it cannot be opened".into(),
+            StoreError::NotFound { .. } => {
+                "its folder cannot be listed: it cannot be opened".into()
+            }
             StoreError::Forbidden { .. } => "its folder may not be listed".into(),
             error => error.to_string(),
         }

@@ -51,6 +51,13 @@ class ArrayFile(OpenObject):
         """Return the format: `hdf5`, `netcdf3`, `hdf4`, `tiff`, `asdf`, `zarr` or `dicom`."""
         return self.tree.format
 
+    def member_names(self, prefix: str) -> list[str]:
+        """Return the objects of a Zarr folder, as it was opened, whose names begin with a prefix.
+
+        Any other file has none.
+        """
+        return self._native.member_names(prefix)
+
     @property
     def attrs(self) -> dict[str, Any]:
         """Return the attributes of the root group."""

@@ -69,6 +69,13 @@ pub(crate) fn is_version(version: &Version) -> bool {
     version.tag.starts_with(source::TAG)
 }
 
+/// The names in a table of members that begin with a prefix.
+pub(crate) fn member_names(table: Bytes, prefix: &str) -> Vec<String> {
+    let Some(table) = FolderTable::parse(table) else { return Vec::new() };
+    let names = (0..table.count()).map(|number| table.name(number));
+    names.filter(|name| name.starts_with(prefix)).map(String::from).collect()
+}
+
 /// A folder of a server as it was seen before, without a request. `None` if reading could not check
 /// each of its members.
 pub(crate) fn assume(

@@ -2,6 +2,7 @@
 
 use super::{Object, lock};
 use crate::error::EngineError;
+use crate::folder::member_names;
 use crate::part::Part;
 use crate::selector::Selector;
 use crate::template::{Head, Template};
@@ -141,6 +142,11 @@ impl Object {
         let keeps = self.can_be_assumed() && index.arrays().iter().all(is_whole);
         let members = keeps.then(|| self.source.members()).flatten()?;
         Some(members.to_vec().into())
+    }
+
+    /// The members of a folder, as it was opened, whose names begin with a prefix; none of another object.
+    pub fn member_names(&self, prefix: &str) -> Vec<String> {
+        self.source.members().map(|table| member_names(table, prefix)).unwrap_or_default()
     }
 
     /// The template to cut from an array, by its path; by default the only one with a plane.

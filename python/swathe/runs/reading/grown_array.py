@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from swathe.core.errors import FormatError, NoSuchRunError
 from swathe.files.slices import axis_range, one_per_axis
 from swathe.runs.reading.stored_array import FAULTS, MOST_MOVES, Reopen, StoredArray, open_array
-from swathe.runs.storage.zarr_group import group_folder, list_paths, shard_name
+from swathe.runs.storage.zarr_group import group_folder, shard_name
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -125,11 +125,12 @@ class GrownArray(StoredArray):
         return f"<GrownArray {self._run.label}/{self.name} {self.shape} {self.dtype}>"
 
     def _read(self, rows: slice, *rest: slice) -> NDArray[Any]:
-        for _ in range(MOST_MOVES):
+        for attempt in range(MOST_MOVES):
             try:
                 return self._read_segments(rows, *rest)
             except FAULTS:
-                if not self._look_again():
+                # Moved away and back, they lie where they did.
+                if not self._look_again() and attempt > 0:
                     raise
         return self._read_segments(rows, *rest)
 
@@ -139,11 +140,10 @@ class GrownArray(StoredArray):
             return False
         with self._reopen() as catalog:
             _, segments = self._rows_and_segments(catalog.dumps(self._id))
-        if segments == self._segments:
-            return False
+        has_moved = segments != self._segments
         self._segments = segments
         self._arrays.clear()
-        return True
+        return has_moved
 
     def _read_segments(self, rows: slice, *rest: slice) -> NDArray[Any]:
         parts = []
@@ -160,21 +160,19 @@ class GrownArray(StoredArray):
         if segment not in self._arrays:
             folder = group_folder(self._run, segment.store)
             label = f"{folder}, array {self.name}"
-            array = open_array(folder, self.name)
+            array, shards = open_array(folder, self.name)
             has = array.shape[0] >= segment.stop if array.shape else False
             if array.shape[1:] != self.shape[1:] or array.dtype != self.dtype or not has:
                 raise FormatError(
                     f"{label}: expected {self.shape}, {self.dtype}, found {array.shape}, "
                     f"{array.dtype}"
                 )
-            self._check_shards(folder, label, segment)
+            self._check_shards(label, shards, segment)
             self._arrays[segment] = array
         return self._arrays[segment]
 
-    def _check_shards(self, folder: str, label: str, segment: Segment) -> None:
-        """Check that all shards are there: one that is not would be read as fill."""
-        prefix = f"{folder}/".partition(":")[2]
-        names = {path.removeprefix(prefix) for path in list_paths(f"{folder}/{self.name}/c/")}
+    def _check_shards(self, label: str, names: Set[str], segment: Segment) -> None:
+        """Check that all shards were there: one that was not would be read as fill."""
         sharding = self.settings.sharding
         height = sharding.shard_shape[0]
         places = range(segment.first // height, -(-segment.stop // height))

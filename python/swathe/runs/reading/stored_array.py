@@ -18,7 +18,7 @@ from swathe.core.errors import (
     SourceError,
 )
 from swathe.runs.definition.run_settings import ArraySettings
-from swathe.runs.storage.zarr_group import dump_paths, group_folder
+from swathe.runs.storage.zarr_group import group_folder, shard_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,25 +185,21 @@ class StoredDump:
             try:
                 return read()
             except FAULTS as error:
-                # Folders of other dumps of the array may go while the store is listed.
-                is_first = attempt == 0 and type(error) is SourceError
-                if not self._follow(isinstance(error, ChangedError)) and not is_first:
+                # Moved away and back, it lies where it did; and what lists a server may find a
+                # folder of another dump that is removed then.
+                if not self._follow(isinstance(error, ChangedError)) and attempt > 0:
                     raise
         return read()
 
     def _read(self, indices: tuple[Any, ...]) -> NDArray[Any]:
         array = self._array
         try:
-            elements = np.asarray(array[(self._slot, *indices)])
+            return np.asarray(array[(self._slot, *indices)])
         except FormatError as error:
             raise FormatError(
                 f"{self._label}, iteration {self._iteration}: a shard is damaged or cut short: "
                 f"{error}"
             ) from error
-        if self._target is not None or _has_fill(elements):
-            # Shards may have gone since: what is not there is read as fill.
-            self._check_shards()
-        return elements
 
     def _follow(self, has_changed: bool) -> bool:
         """Look where it lies now; return whether to read it there.
@@ -236,7 +232,7 @@ class StoredDump:
     @cached_property
     def _array(self) -> Array:
         label = self._label
-        array = open_array(self._folder, self._name)
+        array, shards = open_array(self._folder, self._name, self._slot)
         expected_shape = (*array.shape[:1], *self.shape)
         if array.shape != expected_shape or array.dtype != self.dtype or self._slot < 0:
             raise FormatError(
@@ -249,21 +245,17 @@ class StoredDump:
                 raise ChangedError(
                     f"{label}: iteration {self._iteration} was replaced by a later one"
                 )
-        self._check_shards()
+        self._check_shards(len(shards))
         return array
 
-    def _check_shards(self) -> None:
-        """Check that all shards are there: one that is not would be read as fill."""
-        count = self._settings.sharding.count
-        try:
-            dump_paths(self._folder, self._name, self._iteration, self._slot, count)
-        except FormatError:
-            if self._target is None:
-                raise
-            raise ChangedError(
-                f"{self._label}, iteration {self._iteration}: was moved to {self._target}; open "
-                "the run again"
-            ) from None
+    def _check_shards(self, number: int) -> None:
+        """Check that all shards were there: one that was not would be read as fill."""
+        count, label = self._settings.sharding.count, f"{self._label}, iteration {self._iteration}"
+        if number == count:
+            return
+        if self._target is not None:
+            raise ChangedError(f"{label}: was moved to {self._target}; open the run again")
+        raise FormatError(f"{label}: expected {count} shards, found {number}")
 
 
 def _iterations(value: Any, label: str) -> list[int | None]:
@@ -279,15 +271,15 @@ def _iterations(value: Any, label: str) -> list[int | None]:
         raise FormatError(f"{label}: expected a list of iterations, found {value!r:.80}") from error
 
 
-def _has_fill(elements: NDArray[Any]) -> bool:
-    """Check whether elements are like those that are not there."""
-    if elements.dtype.kind in "fc":
-        return bool(np.isnan(elements).any())
-    return not elements.all()
+def open_array(folder: str, name: str, *place: int) -> tuple[Array, set[str]]:
+    """Return an array of a group, and the names of its shards as the array is read.
 
+    An array stays as it was opened. Reading a shard that was removed or replaced since is an error.
 
-def open_array(folder: str, name: str) -> Array:
-    """Return an array of a group.
+    Args:
+        folder: the group.
+        name: its array.
+        place: where the shards lie along the first axes of their grid; all of them if not given.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the group cannot be read.
@@ -300,7 +292,8 @@ def open_array(folder: str, name: str) -> Array:
     file = open_file(folder)
     if not isinstance(file, ArrayFile):
         raise FormatError(f"{folder}, array {name}: expected a Zarr")
-    return file[f"/{name}"]
+    names = file.member_names(f"{shard_name(name, *place)}/")
+    return file[f"/{name}"], {each for each in names if "/." not in each}
 
 
 def names_text(names: Mapping[Any, object]) -> str:
