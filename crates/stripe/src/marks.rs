@@ -1,12 +1,13 @@
 //! Which stripe a server is of: a mark on it says it, so that a disk of another stripe is left out.
 //!
 //! The mark is drawn before the first object of a stripe is written, and its records name it, too.
-//! Stripes from before 2026-11-27 have none. What most servers say counts. An empty server says
-//! nothing, and is not used until a repair gives it the mark: its disk may only not be mounted.
+//! Stripes from before 2026-11-27 have none. A server that has lost its mark is of the stripe that its
+//! records name. What most servers say counts. An empty server says nothing, and is not used until a repair gives it the mark: its disk may only not be mounted.
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
 use crate::server::{MARK_PATH, Server, Strangeness};
+use crate::server_record::recorded_stripe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +31,9 @@ const GRACE: Grace = Grace {
 enum Statement {
     /// It has a mark.
     Stripe(String),
-    /// It has none, and parts or records.
+    /// It has none, and its records name a stripe.
+    Recorded(String),
+    /// It has none, and parts, or records that name no stripe.
     Unmarked,
     /// It is empty, and another one has records.
     Empty,
@@ -70,9 +73,8 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         match statement {
             Statement::Silence | Statement::Gone => {}
             Statement::Unmarked | Statement::New => identity.strangeness = None,
-            Statement::Stripe(name) => {
-                let why = difference(&stripe, name);
-                identity.strangeness = why.map(Strangeness::Foreign);
+            Statement::Stripe(name) | Statement::Recorded(name) => {
+                identity.strangeness = difference(&stripe, name);
             }
             Statement::Empty => {
                 let name = identity.stripe.clone();
@@ -83,21 +85,17 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
 }
 
 /// How a server of a stripe differs from the stripe that most are of.
-fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Option<String> {
-    match stripe {
-        Ok(Some(stripe)) if stripe == found => None,
-        Ok(Some(stripe)) => {
-            Some(format!("expected a server of stripe {stripe}, found one of stripe {found}"))
-        }
-        Ok(None) => {
-            Some(format!("expected a server of a stripe without mark, found one of {found}"))
-        }
-        Err(names) => Some(format!(
+fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Option<Strangeness> {
+    let why = match stripe {
+        Ok(Some(stripe)) => return Strangeness::of_mark(stripe, found),
+        Ok(None) => format!("expected a server of a stripe without mark, found one of {found}"),
+        Err(names) => format!(
             "expected most servers to be of one stripe, found as many of {}; this one is of \
              {found}; leave those of the other stripe out",
             names.join(" as of ")
-        )),
-    }
+        ),
+    };
+    Some(Strangeness::Foreign(why))
 }
 
 /// The stripe that most servers are of; `None`: one without mark, or of empty servers. The error are
@@ -106,7 +104,9 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
     let mut votes: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for statement in statements {
         match statement {
-            Statement::Stripe(name) => *votes.entry(Some(name)).or_default() += 1,
+            Statement::Stripe(name) | Statement::Recorded(name) => {
+                *votes.entry(Some(name)).or_default() += 1;
+            }
             Statement::Unmarked => *votes.entry(None).or_default() += 1,
             Statement::Empty | Statement::New | Statement::Gone | Statement::Silence => {}
         }
@@ -121,7 +121,7 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
     }
 }
 
-/// What servers say; whether one without mark is empty is asked only where others have marks.
+/// What servers say; what one without mark has is asked only where others have marks.
 fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     let of_mark = |mark: &Option<Result<Option<String>, StoreError>>| match mark {
         Some(Ok(Some(name))) => Statement::Stripe(name.clone()),
@@ -146,6 +146,13 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
             (Statement::Unmarked, _) => Statement::Silence,
             _ => continue,
         };
+    }
+    let unmarked = numbers_of(&statements, &Statement::Unmarked);
+    let recorded = ask_some(servers, &unmarked, recorded_stripe);
+    for at in unmarked {
+        if let Some(Ok(Some(name))) = &recorded[at] {
+            statements[at] = Statement::Recorded(name.clone());
+        }
     }
     // Who began the stripe a moment ago wrote all marks before the first file.
     let empty = numbers_of(&statements, &Statement::Empty);
@@ -224,8 +231,8 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
     judge(servers, &statements);
 }
 
-/// Give the mark of a stripe to its empty servers, so that they are used, and return their names. No
-/// more than `parity` of them may be empty or away, nor a majority: the newest version of an object may
+/// Give the mark of a stripe to its servers that have lost it, and to the empty ones, so that they are
+/// used; return the names of those. No more than `parity` of them may be empty or away, nor a majority: the newest version of an object may
 /// be on these alone.
 ///
 /// # Errors
@@ -239,10 +246,16 @@ pub(crate) fn admit_empty_servers(
     let numbers = numbers_of(&statements, &Statement::Empty);
     let Ok(Some(stripe)) = stripe_of(&statements) else { return Ok(Vec::new()) };
     let is_used = |statement: &Statement| match statement {
-        Statement::Stripe(name) => *name == stripe,
+        Statement::Stripe(name) | Statement::Recorded(name) => *name == stripe,
         Statement::Unmarked | Statement::New => true,
         Statement::Empty | Statement::Gone | Statement::Silence => false,
     };
+    write_marks(
+        servers,
+        &numbers_of(&statements, &Statement::Recorded(stripe.clone())),
+        stripe.clone(),
+        false,
+    );
     let others: Vec<_> = (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
     if numbers.is_empty() {
         return Ok(Vec::new());
@@ -272,7 +285,7 @@ pub(crate) fn admit_empty_servers(
 impl Statement {
     fn name(&self) -> Option<&String> {
         match self {
-            Statement::Stripe(name) => Some(name),
+            Statement::Stripe(name) | Statement::Recorded(name) => Some(name),
             _ => None,
         }
     }

@@ -197,6 +197,52 @@ fn an_empty_server_is_not_used_until_a_repair() {
 }
 
 #[test]
+fn a_server_that_has_lost_its_mark_is_known_by_its_records() {
+    for is_remote in [false, true] {
+        let (old, new) = (bytes_of(50_000, 1), bytes_of(60_000, 2));
+        let mut stripe = TestStripe::new(5, 1, is_remote);
+        let other = TestStripe::new(5, 1, is_remote);
+        stripe.put("dr17/a", &old, false).expect("written");
+        other.put("dr17/a", &new, false).expect("written");
+        let all = marks(&stripe);
+        let remove_mark = |server| {
+            fs::remove_file(folder(&stripe, server).join(MARK_PATH)).expect("removed");
+        };
+        (0..3).for_each(remove_mark);
+        reopen(&mut stripe);
+        stripe.put("dr17/a", &new, true).expect("written to all");
+        stripe.put("b", &old, false).expect("written to all");
+        let upkeep = Upkeep(stripe.store.clone());
+        let report = upkeep.check(&TestStripe::url("b"), true).expect("checked");
+        let states: Vec<_> = report.parts.iter().map(|part| part.state).collect();
+        assert_eq!(states, [PieceState::Whole; 5]);
+        assert_eq!(marks(&stripe).len(), 2);
+        assert!(upkeep.admit_empty_servers().expect("none is empty").is_empty());
+        assert_eq!(marks(&stripe), all);
+        // One of another stripe, which has lost its mark too.
+        fs::remove_dir_all(folder(&stripe, 4)).expect("removed");
+        fs::create_dir(folder(&stripe, 4)).expect("made");
+        fs::rename(folder(&other, 4).join("dr17"), folder(&stripe, 4).join("dr17")).expect("moved");
+        reopen(&mut stripe);
+        let (names, notes) = stripe.list_with_notes("").expect("listed");
+        assert!(names.len() == 2 && notes[0].contains("found one of stripe"), "{notes:?}");
+        assert!(stripe.get("dr17/a").expect("read") == new);
+    }
+}
+
+/// What was not heard before it is written to is asked for.
+#[test]
+fn a_late_server_that_is_empty_is_not_written_to() {
+    let mut stripe = TestStripe::new(4, 1, true);
+    stripe.put("a", &bytes_of(50_000, 1), false).expect("written");
+    mount(&stripe, 3, false);
+    reopen(&mut stripe);
+    stripe.behaviours[3].open_delay_ms.store(1_500, std::sync::atomic::Ordering::Relaxed);
+    stripe.put("b", &bytes_of(50_000, 2), false).expect("written without it");
+    assert!(files_in(&folder(&stripe, 3)).is_empty());
+}
+
+#[test]
 fn writers_that_begin_at_the_same_time_agree_on_a_mark() {
     for _ in 0..10 {
         let mut stripe = TestStripe::new(4, 1, true);

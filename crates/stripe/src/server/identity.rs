@@ -40,6 +40,14 @@ pub(crate) enum Strangeness {
     Empty(String),
 }
 
+impl Strangeness {
+    /// Why a server with a mark is none of a stripe; `None` if it is.
+    pub(crate) fn of_mark(stripe: &str, mark: &str) -> Option<Strangeness> {
+        let why = || format!("expected a server of stripe {stripe}, found one of stripe {mark}");
+        (mark != stripe).then(|| Strangeness::Foreign(why()))
+    }
+}
+
 impl Server {
     /// The stripe of the store that it is a server of, if that has a mark.
     pub(crate) fn stripe(&self) -> Option<String> {
@@ -72,11 +80,9 @@ impl Server {
         };
         let (false, Some(stripe)) = (is_heard, stripe) else { return self.check_stripe() };
         let strangeness = match self.mark()? {
-            Some(mark) if mark == stripe => None,
-            Some(mark) => Some(Strangeness::Foreign(format!(
-                "expected a server of stripe {stripe}, found one of stripe {mark}"
-            ))),
-            None => None,
+            Some(mark) => Strangeness::of_mark(&stripe, &mark),
+            None if self.has_files()? => None,
+            None => Some(Strangeness::Empty(stripe)),
         };
         {
             let mut identity = self.identity();

@@ -28,28 +28,43 @@ impl Server {
 
     /// Whether it has a part or a record.
     pub(crate) fn has_files(&self) -> Result<bool, StoreError> {
-        self.has_any(|kind| !matches!(kind, FileKind::Other))
+        Ok(!self.first_files(1, |kind| !matches!(kind, FileKind::Other))?.is_empty())
     }
 
     /// Whether it has a record: parts alone may be of a write that failed.
     pub(crate) fn has_records(&self) -> Result<bool, StoreError> {
-        self.has_any(|kind| matches!(kind, FileKind::Record { .. }))
+        Ok(!self.first_records(1)?.is_empty())
     }
 
-    fn has_any(&self, is_wanted: impl Fn(&FileKind) -> bool) -> Result<bool, StoreError> {
+    /// The paths of the first records that it lists.
+    pub(crate) fn first_records(&self, most: usize) -> Result<Vec<String>, StoreError> {
+        self.first_files(most, |kind| matches!(kind, FileKind::Record { .. }))
+    }
+
+    fn first_files(
+        &self,
+        most: usize,
+        is_wanted: impl Fn(&FileKind) -> bool,
+    ) -> Result<Vec<String>, StoreError> {
         self.within(ANSWER_LIMIT, |tell_page| {
-            let mut listing = self.listing("")?;
+            let (mut listing, mut paths) = (self.listing("")?, Vec::new());
             while let Some(page) = listing.next_page()? {
                 tell_page();
-                let is_ours = |item: &ListItem| match item {
-                    ListItem::Object(entry) => is_wanted(&kind_of(&entry.path)),
-                    ListItem::Unlisted { .. } => false,
+                let path_of = |item: &ListItem| match item {
+                    ListItem::Object(entry) => {
+                        entry.path.strip_prefix(&self.prefix).map(String::from)
+                    }
+                    ListItem::Unlisted { .. } => None,
                 };
-                if page.iter().any(is_ours) {
-                    return Ok(true);
+                paths.extend(
+                    page.iter().filter_map(path_of).filter(|path| is_wanted(&kind_of(path))),
+                );
+                if paths.len() >= most {
+                    paths.truncate(most);
+                    break;
                 }
             }
-            Ok(false)
+            Ok(paths)
         })
     }
 
