@@ -343,6 +343,9 @@ def test_names_and_what_they_are(folder: Path) -> None:
     assert fs.exists("wide") and not fs.exists("none/x") and not fs.exists("wide/dr")
     assert fs.info("wide/dr1/a & ü")["version"] == fs.ukey("wide/dr1/a & ü")
     assert fs.glob("wide/*/a*") == ["wide/dr1/a & ü"]
+    # As everywhere else.
+    assert fs.ls("wide:", detail=False) == ["wide/dr1"] == fs.glob("wide:d*")
+    assert fs.cat(["swathe://wide:dr1/a & ü"]) == {"wide/dr1/a & ü": b"1"}
     for name in ("none/x", "wide/none", "wide/dr1/none"):
         with pytest.raises(FileNotFoundError):
             fs.info(name)

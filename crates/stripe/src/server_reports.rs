@@ -79,8 +79,9 @@ fn report_of(server: &Server, servers: &[Arc<Server>], count: bool) -> ServerRep
         Err(_) => ServerState::Unreachable,
     };
     // Also of a server with a missing disk, which cannot be listed.
-    let (space, space_error) = match server.space() {
-        _ if state == ServerState::Missing => (None, None),
+    let is_there = !matches!(state, ServerState::Missing | ServerState::Silent);
+    let space = if is_there { server.space() } else { Ok(None) };
+    let (space, space_error) = match space {
         Ok(space) => (space, None),
         Err(error) => (None, Some(error.to_string())),
     };

@@ -62,6 +62,14 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     protocol: ClassVar[str] = "swathe"
     root_marker: ClassVar[str] = ""
 
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        """Return a path without `swathe://`; `NAME:path`, as it is elsewhere, is `NAME/path`."""
+        path = super()._strip_protocol(path)
+        if isinstance(path, str) and ":" in path.partition("/")[0]:
+            path = path.replace(":", "/", 1).rstrip("/")
+        return path
+
     def ls(self, path: str, detail: bool = True, **_kwargs: Any) -> list[Any]:
         """Return what is in a folder, as fsspec has it.
 

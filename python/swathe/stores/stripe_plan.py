@@ -43,8 +43,9 @@ class StripePlan:
         write_bytes_per_s: expected rate of writing, if a server writes as fast as it reads.
         measured: rate of each measured store, bytes per second.
         price: price of servers and disks; `None` without unit prices.
-        store_bytes_per_s: expected rate of reading of the store as it is; `None` without a store,
-            or if one of its servers was not measured.
+        store_bytes_per_s: expected rate of reading of the store as it is: that of its servers, and
+            at most what a probe of the store measured. `None` without a store, or if one of its
+            servers was not measured.
     """
 
     servers: int
@@ -98,6 +99,7 @@ def plan_stripe(
     with Catalog.open() as catalog:
         stripe = None if store is None else _stripe_of(catalog, check_text("store", store))
         rates = server_rates(catalog, _servers(catalog, stripe))
+        most_bytes_per_s = math.inf if stripe is None else _measured_rate(catalog, stripe)
     known_rates = {name: rate for name, rate in rates.items() if rate is not None}
     if not known_rates:
         raise OptionError(
@@ -130,7 +132,9 @@ def plan_stripe(
         measured=known_rates,
         price=None if not unit_prices else _price(unit_prices, servers, disks),
         store_bytes_per_s=(
-            read_rate(list(known_rates.values()), len(rates) - stripe.parity)
+            min(
+                read_rate(list(known_rates.values()), len(rates) - stripe.parity), most_bytes_per_s
+            )
             if stripe is not None and is_known
             else None
         ),
@@ -197,6 +201,17 @@ def server_rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, fl
             profile = catalog.profile(LOCAL_ROOT, this_host())
         rates[place] = rate if profile is None else float(profile.costs["total_bytes_per_s"])
     return rates
+
+
+def _measured_rate(catalog: Catalog, stripe: Store) -> float:
+    """Return what a probe of a striped store measured of it; infinity if there was none.
+
+    It is less than its servers give where they share a line, a disk or the processor.
+    """
+    from swathe.catalog import this_host
+
+    profile = catalog.profile(stripe.key, this_host())
+    return math.inf if profile is None else float(profile.costs["total_bytes_per_s"])
 
 
 def _rates_below_stripes(catalog: Catalog) -> dict[str, float]:

@@ -40,7 +40,7 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Skip objects whose copy exists with the same size.")
 ]
 Threads = Annotated[
-    int, typer.Option(min=1, max=MOST_THREADS, help="Number of objects copied at the same time.")
+    int, typer.Option(min=1, max=MOST_THREADS, help="Number of objects at the same time.")
 ]
 Sources = Annotated[list[str], typer.Argument(help="Objects to copy: NAME:path, URLs or paths.")]
 

@@ -74,7 +74,7 @@ def serve(
         list[Path] | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder of a lost disk to give up, with its objects; may be repeated.",
+            help="Folder of a lost disk to give up, with its objects, at this start only.",
         ),
     ] = None,
     as_json: Json = False,
