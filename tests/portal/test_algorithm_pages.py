@@ -346,6 +346,9 @@ SUBSCRIBE = "/algorithms/means/subscribe"
         ("f-mask", "", "expected STORE:path"),
         ("wait_h", "-1", "expected 0 to 720 hours, found '-1'"),
         ("until", "soon", "expected a time as 2027-01-01"),
+        ("filter", "platform =", "expected a property or a literal"),
+        ("filter", "swathe:bytes > 'many'", "expected a number"),
+        ("filter", "platform = 'Terra' AND " * 50 + "platform = 'Terra'", "expected at most 1000"),
         ("until", "2005-01-01", "expected a time to come"),
         ("webhook", "file:///etc/passwd", "expected http(s)://host"),
         ("mail", "<b>", "expected one address"),
@@ -392,7 +395,11 @@ def test_a_form_subscribes(visit: Visitor) -> None:
     assert shown.text.count('class="outline"') == 6
     few = visit(SUBSCRIBE, {**SUBSCRIPTION, "time_to": "2005-05-01"})
     assert "Files that match 2" in estimate_of(few), "the last day is a whole one"
-    form = {**SUBSCRIPTION, "do": "subscribe"}
+    condition = {"filter": "platform = 'Terra'"}
+    assert "all of the place and time" in estimate_of(
+        visit(SUBSCRIBE, {**SUBSCRIPTION, **condition})
+    )
+    form = {**SUBSCRIPTION, **condition, "do": "subscribe"}
     assert visit(SUBSCRIBE, form, "eve").status_code == 403
     gone = visit(SUBSCRIBE, {**form, "collection": "none"})
     assert (gone.status_code, "none" in estimate_of(gone)) == (404, True)
@@ -409,6 +416,8 @@ def test_a_form_subscribes(visit: Visitor) -> None:
     assert newest["until"].startswith("2099-12-31T23:59:59")
     assert newest["grouping"]["wait_s"] == 5400
     assert newest["job_options"]["parameters"] == {"least": 3, "way": "mean"}
+    equal = {"op": "=", "args": [{"property": "platform"}, "Terra"]}
+    assert newest["search"]["condition"] == equal
     assert newest["search"]["time"][1] == pytest.approx(53494, abs=1e-7)
     for each in (pinned, newest):
         visit(f"/subscriptions/{each['id']}/remove", {})

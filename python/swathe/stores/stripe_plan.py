@@ -132,9 +132,7 @@ def plan_stripe(
         measured=known_rates,
         price=None if not unit_prices else _price(unit_prices, servers, disks),
         store_bytes_per_s=(
-            min(
-                read_rate(list(known_rates.values()), len(rates) - stripe.parity), most_bytes_per_s
-            )
+            min(read_rate(list(known_rates.values()), len(rates) - stripe.parity), most_bytes_per_s)
             if stripe is not None and is_known
             else None
         ),

@@ -41,18 +41,21 @@ class OrderForm:
 
     @classmethod
     def of(cls, algorithm: Algorithm, values: Mapping[str, Any]) -> Self:
-        """Return the form with values of a request; other names are left out."""
+        """Return the form with values of a request; other names are left out.
+
+        Of a text that is too long the beginning is kept, and that is an error of its field.
+        """
         parameters = algorithm.parameters
         defaults = dict.fromkeys(cls.own, "") | {f"f-{name}": "" for name in algorithm.files}
         defaults |= {f"p-{name}": default_text(each) for name, each in parameters.items()}
         defaults["collection"] = algorithm.granules[1].collection
-        return cls(
-            algorithm,
-            {
-                name: str(values.get(name, first)).strip()[:LONGEST_FIELD]
-                for name, first in defaults.items()
-            },
-        )
+        texts = {name: str(values.get(name, first)).strip() for name, first in defaults.items()}
+        faults = {
+            name: f"expected at most {LONGEST_FIELD} characters, found {len(text)}"
+            for name, text in texts.items()
+            if len(text) > LONGEST_FIELD
+        }
+        return cls(algorithm, {name: text[:LONGEST_FIELD] for name, text in texts.items()}, faults)
 
     def time(self) -> tuple[str | None, str | None]:
         """Return first and last time; `None`: open."""

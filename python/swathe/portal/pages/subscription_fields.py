@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from swathe.catalog.datasets.conditions import condition_of
 from swathe.core.errors import SubscriptionError, SwatheError
 from swathe.core.value_errors import short_text
+from swathe.datasets.cql2_text import parse_cql2_text
 from swathe.datasets.search_times import read_until
 from swathe.files.targets.bounds import BOUNDS
 from swathe.portal.pages.order_fields import OrderForm
@@ -22,13 +24,21 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 HOUR_S = 3600.0
 DELIVERY = ("version", "register_as", "wait_h", "present", "until", "webhook", "mail")
+FILTER = "filter"
 
 
 @dataclass
 class SubscriptionForm(OrderForm):
     """A form that is filled in: the search of an order, and what a subscription has besides."""
 
-    own: ClassVar[tuple[str, ...]] = ("collection", "time_from", "time_to", *BOUNDS, *DELIVERY)
+    own: ClassVar[tuple[str, ...]] = (
+        "collection",
+        "time_from",
+        "time_to",
+        *BOUNDS,
+        FILTER,
+        *DELIVERY,
+    )
 
     def request(self) -> SubscriptionRequest:
         """Return the request; what is wrong with its fields is in `faults`."""
@@ -38,6 +48,7 @@ class SubscriptionForm(OrderForm):
             collection=self.collection(),
             bbox=self.bounds(),
             time=self.time(),
+            condition=self._value(FILTER, _condition),
             options=self._options(),
             wait_s=self._value("wait_h", _seconds_of_hours) or 0.0,
             until=self._value("until", _future_time),
@@ -53,13 +64,19 @@ class SubscriptionForm(OrderForm):
 
     def _value(self, name: str, check: Callable[[str], Value]) -> Value | None:
         """Return the value of a field; `None` if it is empty, or invalid."""
-        if not (text := self.fields[name]):
+        if not (text := self.fields[name]) or name in self.faults:
             return None
         try:
             return check(text)
         except SwatheError as error:
             self.faults[name] = str(error).partition(": ")[2]
             return None
+
+
+def _condition(text: str) -> Mapping[str, Any]:
+    condition = parse_cql2_text(text)
+    condition_of(condition)
+    return condition
 
 
 def _future_time(text: str) -> datetime:
