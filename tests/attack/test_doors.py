@@ -499,7 +499,7 @@ def test_a_locked_catalogue_is_told_while_it_is_waited_for(tmp_path: Path) -> No
             env={**os.environ, "SWATHE_DATABASE": f"sqlite:///{path}"},
         )
         assert process.stderr is not None
-        assert "another process may have locked it" in process.stderr.readline()
+        assert "another process writes to it" in process.stderr.readline()
         holder.execute("ROLLBACK")
         assert process.communicate(timeout=SECOND_S)[1] == ""
     assert process.returncode == 0

@@ -121,7 +121,8 @@ def report_wait(what: str, is_locked: Callable[[], bool]) -> Iterator[None]:
     def report() -> None:
         while not is_done.wait(REPORT_AFTER_S):
             if is_locked() and not is_done.is_set():
-                typer.echo(f"waiting for {what}: another process may have locked it", err=True)
+                why = "another process writes to it, or it is being made"
+                typer.echo(f"waiting for {what}: {why}", err=True)
                 return
 
     Thread(target=report, daemon=True).start()
