@@ -54,9 +54,15 @@ class Lab:
     """
 
     def __init__(
-        self, shares: Sequence[int], rtt_ms: int, parity: int, rate: int, stack: ExitStack
+        self,
+        shares: Sequence[int],
+        rtt_ms: int,
+        parity: int,
+        rate: int,
+        turn_ms: float,
+        stack: ExitStack,
     ) -> None:
-        linked = [serve("nginx", rate * share, stack, rtt_ms) for share in shares]
+        linked = [serve("nginx", rate * share, stack, rtt_ms, turn_ms) for share in shares]
         self.proxies = [server.link for server in linked]
         (linked[0].folder / PROBE).write_bytes(pattern(PROBE_BYTES))
         roots = [proxy.url for proxy in self.proxies]
@@ -75,17 +81,32 @@ class Lab:
 
 
 @contextmanager
-def lab(shares: Sequence[int], rtt_ms: int, parity: int, rate: int = RATE) -> Iterator[Lab]:
+def lab(
+    shares: Sequence[int],
+    rtt_ms: int,
+    parity: int,
+    rate: int = RATE,
+    turn_ms: float = TURN_MS,
+) -> Iterator[Lab]:
     """Start servers and their links; each has as many places as shares of the line.
 
-    `rate`: bytes per second of a share.
+    Args:
+        shares: shares of each line.
+        rtt_ms: round trip.
+        parity: servers that may be lost.
+        rate: bytes per second of a share.
+        turn_ms: time of what a proxy sends at once.
     """
     with ExitStack() as stack:
-        yield Lab(shares, rtt_ms, parity, rate, stack)
+        yield Lab(shares, rtt_ms, parity, rate, turn_ms, stack)
 
 
 def serve(
-    kind: Literal["nginx", "blocks"], rate: int, stack: ExitStack, rtt_ms: int = RTT_MS
+    kind: Literal["nginx", "blocks"],
+    rate: int,
+    stack: ExitStack,
+    rtt_ms: int = RTT_MS,
+    turn_ms: float = TURN_MS,
 ) -> LinkedServer:
     """Start nginx or a block server behind a link with a rate in bytes per second, each way."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="server-", dir=FOLDER)))
@@ -94,7 +115,7 @@ def serve(
         folder, url = server.folder, server.url
     else:
         url = stack.enter_context(block_server(folder)).url
-    limits = {"shared_bytes_per_s": rate, "upload_bytes_per_s": rate, "turn_ms": TURN_MS}
+    limits = {"shared_bytes_per_s": rate, "upload_bytes_per_s": rate, "turn_ms": turn_ms}
     link = servers.proxy(url, rtt_ms=rtt_ms, **limits)
     return LinkedServer(folder, url, stack.enter_context(link))
 

@@ -1,7 +1,7 @@
 """Striped stores: as fast as their servers together, also if one of them is gone or slow.
 
     python benches/striped.py [--smoke] [--only PART] [--seconds S] [--servers N] [--rtt-ms MS]
-        [--rate MB_S]
+        [--rate MB_S] [--turn-ms MS]
 
 Where nothing else is said, each server is an nginx process over a folder of the memory disk, behind
 a proxy of its own with a round trip and 14.25 MB/s, as those of the Distributed-Parallel Storage
@@ -42,6 +42,7 @@ from stripe_lab import (
     NAME,
     RATE,
     RTT_MS,
+    TURN_MS,
     Rows,
     lab,
     pattern,
@@ -74,13 +75,13 @@ RTTS_MS = (1, 45)
 
 
 def read_over_links(
-    counts: Sequence[int], rtts_ms: Sequence[int], rate: int, seconds: float
+    counts: Sequence[int], rtts_ms: Sequence[int], rate: int, turn_ms: float, seconds: float
 ) -> Rows:
     """Read with each number of servers, at each round trip, by lines of `rate` bytes per second."""
     for rtt_ms in rtts_ms:
         for count in counts:
             size = int(rate * count * seconds)
-            with lab([1] * count, rtt_ms, 0, rate) as there:
+            with lab([1] * count, rtt_ms, 0, rate, turn_ms) as there:
                 put(there.written, size)
                 before = used_cpu_s()
                 took_s, _ = read(there.read)
@@ -192,6 +193,13 @@ def main() -> None:
     parser.add_argument(
         "--rate", type=float, default=RATE / 1e6, help="MB/s of a line in links and cuts (14.25)"
     )
+    parser.add_argument(
+        "--turn-ms",
+        type=float,
+        default=TURN_MS,
+        help="time of what a proxy sends at once, in links: a longer one takes less of the "
+        f"processor ({TURN_MS:g})",
+    )
     arguments = parser.parse_args()
     is_smoke, seconds = arguments.smoke, arguments.seconds
     if is_smoke:
@@ -201,7 +209,7 @@ def main() -> None:
         counts, rtts_ms = (2,), (1,)
     rate, rtt_ms = int(arguments.rate * 1e6), (arguments.rtt_ms or [RTT_MS])[0]
     parts: dict[str, Callable[[], Rows]] = {
-        "links": lambda: read_over_links(counts, rtts_ms, rate, seconds),
+        "links": lambda: read_over_links(counts, rtts_ms, rate, arguments.turn_ms, seconds),
         "write": lambda: write_over_links((2,) if is_smoke else SERVERS[:4], seconds),
         "unequal": lambda: read_unequal((1, 2) if is_smoke else (1, 2, 4), seconds),
         "dead": lambda: read_without_one(seconds, is_dead=True),
