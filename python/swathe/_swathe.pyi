@@ -114,6 +114,15 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
+    def stripe_name(self, name: str) -> str:
+        """Return the stripe that most servers of a striped store are of, as JSON.
+
+        It is `null` if no server says one.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
     def stripe_server(self, name: str, server: str) -> str:
         """Return one server of a striped store as JSON, as `stripe_servers` without a count.
 

@@ -134,3 +134,48 @@ def test_a_folder_that_is_gone_is_not_made_again(run: Runner, tmp_path: Path, bo
     assert {state for state, _ in servers_of(run, "wide", code=0)} == {"reachable"}
     time.sleep(1)  # for so long it is known that they were empty
     run("put", body, "wide:c")
+
+
+def test_a_store_whose_disks_are_all_away_is_not_empty(
+    run: Runner, tmp_path: Path, body: Path
+) -> None:
+    """The catalogue remembers which stripe it is, so empty mount points are not a new store."""
+    disks = add_stripe(tmp_path, servers=3)
+    (store,) = (each for each in swathe.stores.list() if each.name == "wide")
+    assert store.stripe is None
+    run("put", body, "wide:a/")
+    run.ran("dataset", "add", "objects", "wide:")  # its object is no FITS
+    (store,) = (each for each in swathe.stores.list() if each.name == "wide")
+    assert store.stripe is not None
+    away = tmp_path / "away"
+    away.mkdir()
+    for disk in disks:
+        disk.rename(away / disk.name)
+        disk.mkdir()
+    for command in (
+        ("ls", "wide:"),
+        ("get", "wide:a/body", tmp_path / "back"),
+        ("put", body, "wide:b"),
+        ("rm", "wide:a/body"),
+        ("stripe", "check", "wide"),
+        ("stripe", "repair", "wide"),
+        ("dataset", "sync", "objects"),
+    ):
+        ran = run.ran(*command)
+        assert ran.code != 0 and "mount" in ran.err + ran.out, command
+    assert {state for state, _ in servers_of(run, "wide")} == {"missing"}
+    assert not any(list(disk.iterdir()) for disk in disks)
+    for disk in disks:
+        disk.rmdir()
+        (away / disk.name).rename(disk)
+    time.sleep(1)  # for so long it is known that they were empty
+    run("get", "wide:a/body", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == BODY
+    # A store that is added anew may be new.
+    run("dataset", "remove", "objects")
+    swathe.stores.remove("wide")
+    for disk in disks:
+        shutil.rmtree(disk)
+        disk.mkdir()
+    swathe.stores.add("wide", "striped:", over=["disk-a", "disk-b", "disk-c"])
+    run("put", body, "wide:a/")

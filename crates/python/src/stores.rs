@@ -123,6 +123,11 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), work).map(drop)
     }
 
+    /// The stripe that most servers of a striped store are of, as JSON; `null` if none says one.
+    fn stripe_name(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.stripe()))
+    }
+
     /// Use the empty servers of a striped store from now on; their names, as JSON.
     fn admit_empty_servers(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         self.look_after(py, &format!("{name}:"), |upkeep, _| upkeep.admit_empty_servers())

@@ -39,7 +39,7 @@ enum Statement {
     Empty,
     /// It is empty, and no other one has a record.
     New,
-    /// Its folder does not exist, which is said in another place.
+    /// It is a folder of this machine that does not exist, which is said in another place.
     Gone,
     /// It does not say.
     Silence,
@@ -63,7 +63,7 @@ pub(crate) fn compare_marks(servers: &[Arc<Server>], memory: Duration) {
 
 /// Have servers judged by what they say.
 fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
-    let stripe = stripe_of(statements);
+    let stripe = stripe_of(statements, known_stripe(servers));
     for (server, statement) in servers.iter().zip(statements) {
         let mut identity = server.identity();
         identity.compared_at = Some(Instant::now());
@@ -98,9 +98,17 @@ fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Opti
     Some(Strangeness::Foreign(why))
 }
 
-/// The stripe that most servers are of; `None`: one without mark, or of empty servers. The error are
-/// those that as many are of.
-fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
+/// The stripe that the catalogue remembers.
+fn known_stripe(servers: &[Arc<Server>]) -> Option<String> {
+    servers.first().and_then(|server| server.identity().known_stripe.clone())
+}
+
+/// The stripe that most servers are of; if none says one, the remembered one; `None`: one without mark,
+/// or of empty servers. The error are those that as many are of.
+fn stripe_of(
+    statements: &[Statement],
+    known_stripe: Option<String>,
+) -> Result<Option<String>, Vec<String>> {
     let mut votes: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for statement in statements {
         match statement {
@@ -115,13 +123,14 @@ fn stripe_of(statements: &[Statement]) -> Result<Option<String>, Vec<String>> {
     let first: Vec<_> =
         votes.iter().filter(|(_, count)| Some(**count) == most).map(|(name, _)| *name).collect();
     match first[..] {
-        [] => Ok(None),
+        [] => Ok(known_stripe),
         [name] => Ok(name.map(str::to_string)),
         _ => Err(first.iter().map(|name| name.unwrap_or("one without mark").to_string()).collect()),
     }
 }
 
-/// What servers say; what one without mark has is asked only where others have marks.
+/// What servers say; what one without mark has is asked only where others have marks, or the stripe is
+/// remembered.
 fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     let of_mark = |mark: &Option<Result<Option<String>, StoreError>>| match mark {
         Some(Ok(Some(name))) => Statement::Stripe(name.clone()),
@@ -129,13 +138,12 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
         _ => Statement::Silence,
     };
     let mut statements: Vec<_> = ask(servers, Server::mark).iter().map(of_mark).collect();
-    if !statements.iter().any(|each| each.name().is_some())
-        || !statements.contains(&Statement::Unmarked)
-    {
+    let is_marked = statements.iter().any(|each| each.name().is_some());
+    if !statements.contains(&Statement::Unmarked) || !is_marked && known_stripe(servers).is_none() {
         return statements;
     }
     let records = ask(servers, Server::has_records);
-    let is_new = !records.iter().any(|records| matches!(records, Some(Ok(true))));
+    let is_new = is_marked && !records.iter().any(|records| matches!(records, Some(Ok(true))));
     let files =
         ask_some(servers, &numbers_of(&statements, &Statement::Unmarked), Server::has_files);
     for (statement, files) in statements.iter_mut().zip(&files) {
@@ -147,10 +155,10 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
             _ => continue,
         };
     }
-    let unmarked = numbers_of(&statements, &Statement::Unmarked);
-    let recorded = ask_some(servers, &unmarked, recorded_stripe);
-    for at in unmarked {
-        if let Some(Ok(Some(name))) = &recorded[at] {
+    let without_mark = numbers_of(&statements, &Statement::Unmarked);
+    let stripes = ask_some(servers, &without_mark, recorded_stripe);
+    for at in without_mark {
+        if let Some(Ok(Some(name))) = &stripes[at] {
             statements[at] = Statement::Recorded(name.clone());
         }
     }
@@ -159,7 +167,7 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     let marks = ask_some(servers, &empty, Server::mark);
     let folders = ask_some(servers, &empty, Server::has_folder);
     for at in empty {
-        if matches!(folders[at], Some(Ok(false))) {
+        if matches!(folders[at], Some(Ok(false))) && servers[at].store().is_local() {
             statements[at] = Statement::Gone;
         }
         if let again @ Statement::Stripe(_) = of_mark(&marks[at]) {
@@ -204,6 +212,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
         let files = ask(servers, Server::has_files);
         let empty = files.iter().filter(|files| matches!(files, Some(Ok(false)))).count();
         let is_new = empty >= majority(servers.len())
+            && known_stripe(servers).is_none()
             && !files.iter().any(|files| matches!(files, Some(Ok(true))));
         if !is_new {
             return judge(servers, &statements);
@@ -225,7 +234,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
         }
     }
     let new = numbers_of(&statements, &Statement::New);
-    if let (Ok(Some(stripe)), false) = (stripe_of(&statements), new.is_empty()) {
+    if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty()) {
         write_marks(servers, &new, stripe, false);
     }
     judge(servers, &statements);
@@ -244,7 +253,8 @@ pub(crate) fn admit_empty_servers(
 ) -> Result<Vec<String>, StoreError> {
     let mut statements = statements(servers);
     let numbers = numbers_of(&statements, &Statement::Empty);
-    let Ok(Some(stripe)) = stripe_of(&statements) else { return Ok(Vec::new()) };
+    let stripe = stripe_of(&statements, known_stripe(servers));
+    let Ok(Some(stripe)) = stripe else { return Ok(Vec::new()) };
     let is_used = |statement: &Statement| match statement {
         Statement::Stripe(name) | Statement::Recorded(name) => *name == stripe,
         Statement::Unmarked | Statement::New => true,
@@ -267,10 +277,14 @@ pub(crate) fn admit_empty_servers(
             url: url.to_string(),
             why: format!(
                 "expected at most {most} of {} servers to be empty or away, found {}: {}; mount \
-                 their disks. If they are lost, copy {MARK_PATH} from another server to the new ones",
+                 their disks. If they are lost, {}",
                 servers.len(),
                 others.len(),
                 names.join(" "),
+                match others.len() == servers.len() {
+                    true => "remove the store and add it again".into(),
+                    false => format!("copy {MARK_PATH} from another server to the new ones"),
+                },
             ),
         });
     }

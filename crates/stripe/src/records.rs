@@ -87,7 +87,14 @@ impl Records {
         records.excuse_new_servers(servers);
         let memory = if records.are_alike() { WORK_MEMORY } else { DISPUTE_MEMORY };
         if !records.are_alike() || records.newest().is_none() {
+            let others: Vec<_> =
+                servers.iter().filter(|each| each.check_stripe().is_err()).collect();
             compare_marks(servers, memory);
+            if others.iter().any(|server| server.check_stripe().is_ok()) {
+                // Its disk was mounted since it was left out.
+                records = Records::ask(servers, path, all);
+                records.excuse_new_servers(servers);
+            }
             leave_out_strangers(servers, &mut records.answers);
         }
         records

@@ -31,6 +31,12 @@ impl Upkeep {
         Some(report_of(server, self.servers(), false))
     }
 
+    /// The stripe that most servers are of, which a catalogue may remember.
+    pub fn stripe(&self) -> Option<String> {
+        compare_marks(self.servers(), WORK_MEMORY);
+        self.servers().first().and_then(|server| server.stripe())
+    }
+
     /// Use the empty servers of the store from now on, and return their names.
     ///
     /// # Errors
@@ -147,6 +153,7 @@ mod tests {
         // Once it answers again, another may be lost.
         behaviours[2].is_dead.store(true, Ordering::Relaxed);
         behaviours[1].is_hanging.store(false, Ordering::Relaxed);
+        upkeep.ask_failed_servers();
         assert_eq!(stripe.list("").expect("listed").len(), 1);
     }
 
@@ -178,7 +185,7 @@ mod tests {
         fs::remove_dir_all(folder(3)).expect("removed");
         assert_eq!(states(), [there, there, missing, missing]);
         let error = stripe.put("c", &bytes, false).expect_err("two of four").to_string();
-        assert!(error.contains("3 of 4") && error.contains("found none"), "{error}");
+        assert!(error.contains("3 of 4") && error.contains("found no"), "{error}");
         assert!(!folder(2).exists() && !folder(3).exists());
         // An empty folder may be a mount point; one with the mark is a new server.
         let ask_anew = || {

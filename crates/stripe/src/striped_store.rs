@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::parity::code_name;
 use crate::question::majority;
 use crate::read_events::in_stripe;
-use crate::record::{Generation, Header, PartEntry};
+use crate::record::{Generation, Header, PartEntry, is_name};
 use crate::records::Records;
 use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
@@ -65,6 +65,8 @@ impl StripedStore {
 
     pub(crate) fn of_servers(settings: StoreSettings, servers: Vec<Arc<Server>>) -> StripedStore {
         let layout = layout_of(&settings, servers.len());
+        let stripe = settings.options.get("stripe").filter(|name| is_name(name));
+        servers.iter().for_each(|server| server.identity().known_stripe = stripe.cloned());
         let costs = match &layout {
             Ok(layout) if !settings.is_measured => costs_of(&servers, *layout),
             _ => settings.costs.clone(),

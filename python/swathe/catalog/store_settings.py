@@ -65,7 +65,7 @@ OPTION_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """Names of options of stores that packages add."""
 LOCAL_DATABASE = f"{DATABASE}:sqlite:"
 LONGEST_NAME = 100
-OVER = "over"
+OVER, STRIPE = "over", "stripe"
 """Key of the servers of a striped store, beside its options, in the catalogue."""
 
 
@@ -106,6 +106,11 @@ class Store:
     def is_staged(self) -> bool:
         """Whether its objects are on tape, and brought to disk before they are read."""
         return "staging" in self.options
+
+    @property
+    def stripe(self) -> str | None:
+        """Which stripe a striped store was found to be, as the marks of its servers say it."""
+        return self.options.get(STRIPE)
 
     @property
     def parity(self) -> int:

@@ -13,6 +13,7 @@ from swathe.catalog.cache_settings import CACHE_URL, CacheSettings, validate_cac
 from swathe.catalog.database import Database
 from swathe.catalog.store_settings import (
     OVER,
+    STRIPE,
     Store,
     check_apart,
     find_server,
@@ -144,6 +145,19 @@ class Stores(Database):
         """
         with self._reading() as session:
             return _finder(session)(name)
+
+    def remember_stripe(self, name: str, stripe: str) -> None:
+        """Keep which stripe a striped store is, unless one is kept already.
+
+        Raises:
+            NoSuchStoreError: If there is no such store.
+            CatalogError: If the database cannot be written.
+        """
+        with self._writing() as session:
+            row = session.scalar(select(StoreRow).where(StoreRow.name == name).with_for_update())
+            if row is None:
+                raise no_such_store(name)
+            row.options = {STRIPE: stripe, **row.options}
 
     def remove_store(self, name: str) -> None:
         """Remove a store's name; measurements stay, as they belong to its URL.

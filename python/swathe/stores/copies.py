@@ -23,6 +23,7 @@ from swathe.stores.listing import UnlistedObject, is_folder, matches
 from swathe.stores.near_names import open_to_look
 from swathe.stores.objects import list_tree, object_identity, store_of, top_of
 from swathe.stores.registry import native_stores
+from swathe.stores.stripe_memory import remember_stripe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,6 +181,8 @@ def copy_objects(
         pairs = _new_of(engine, pairs, resume, count, report)
     if pairs:
         copy_pairs(engine, pairs, overwrite, count, report, progress)
+        if report.copied and (store := store_of(os.fspath(target))):
+            remember_stripe(engine, store)
     if not recursive:
         report.faults = [_folder_fault(engine, fault) for fault in report.faults]
     report.elapsed_s = time.perf_counter() - began_s

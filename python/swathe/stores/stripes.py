@@ -28,6 +28,7 @@ from swathe.stores.copies import (
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import list_objects
 from swathe.stores.registry import known_stores, to_native
+from swathe.stores.stripe_memory import remember_stripe
 from swathe.stores.stripe_progress import Progress, ProgressRecord, RepairBytes
 from swathe.stores.stripe_reports import (
     CheckReport,
@@ -148,6 +149,7 @@ def check_stripes(
             report.add_check(outcome)
     if _is_all(place, pattern):
         report.leftovers = _leftovers(engine, store, remove=False)
+    remember_stripe(engine, store.name)
     report.elapsed_s = time.perf_counter() - began_s
     return report
 
@@ -218,6 +220,7 @@ def repair_stripes(
                 _add_repair(report, name, outcome)
         if _is_all(place, pattern) and remove_leftovers is not False:
             report.leftovers = _leftovers(engine, store, remove=True)
+    remember_stripe(engine, store.name)
     report.notes += record.notes
     report.elapsed_s = time.perf_counter() - began_s
     return report

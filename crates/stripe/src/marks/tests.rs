@@ -74,7 +74,7 @@ fn stripe_by(text: &str) -> Result<Option<String>, Vec<String>> {
             name => Statement::Stripe(name.into()),
         })
         .collect();
-    stripe_of(&statements)
+    stripe_of(&statements, None)
 }
 
 #[test]
@@ -240,6 +240,52 @@ fn a_late_server_that_is_empty_is_not_written_to() {
     stripe.behaviours[3].open_delay_ms.store(1_500, std::sync::atomic::Ordering::Relaxed);
     stripe.put("b", &bytes_of(50_000, 2), false).expect("written without it");
     assert!(files_in(&folder(&stripe, 3)).is_empty());
+}
+
+/// All disks may not be mounted.
+#[test]
+fn a_remembered_stripe_whose_servers_are_all_empty_is_an_error() {
+    for (is_remote, has_folders) in [(false, true), (false, false), (true, true)] {
+        let mut stripe = TestStripe::new(3, 1, is_remote);
+        let bytes = bytes_of(50_000, 1);
+        stripe.put("a", &bytes, false).expect("written");
+        let name = Upkeep(stripe.store.clone()).stripe().expect("a stripe");
+        assert_eq!(marks(&stripe), [Some(name.clone())].into());
+        let mut settings = stripe.store.settings().clone();
+        settings.options.insert("stripe".into(), name);
+        let remember = |stripe: &mut TestStripe| {
+            reopen(stripe);
+            let servers = stripe.store.servers.clone();
+            stripe.store = StripedStore::of_servers(settings.clone(), servers);
+        };
+        (0..3).for_each(|server| mount(&stripe, server, false));
+        if !has_folders {
+            (0..3).for_each(|server| fs::remove_dir(folder(&stripe, server)).expect("removed"));
+        }
+        remember(&mut stripe);
+        for (work, error) in [
+            ("open", stripe.open("a").map(drop)),
+            ("list", stripe.list("").map(drop)),
+            ("put", stripe.put("b", &bytes, false)),
+            ("remove", stripe.remove("a")),
+        ] {
+            let text = error.expect_err(work).to_string();
+            assert!(text.contains("mount"), "{is_remote} {has_folders} {work}: {text}");
+        }
+        let upkeep = Upkeep(stripe.store.clone());
+        let states: Vec<_> = upkeep.server_reports(false).iter().map(|each| each.state).collect();
+        if has_folders {
+            assert_eq!(states, [ServerState::Missing; 3]);
+            let error = upkeep.admit_empty_servers().expect_err("all are empty").to_string();
+            assert!(error.contains("remove the store and add it again"), "{error}");
+        } else {
+            (0..3).for_each(|server| fs::create_dir(folder(&stripe, server)).expect("made"));
+        }
+        (0..3).for_each(|server| mount(&stripe, server, true));
+        remember(&mut stripe);
+        assert!(stripe.get("a").expect("read") == bytes);
+        stripe.put("b", &bytes, false).expect("written");
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// What is known of the stripe of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
+    /// The stripe of the store, as the catalogue remembers it.
+    pub(crate) known_stripe: Option<String>,
     /// The stripe of the store that it is a server of.
     pub(crate) stripe: Option<String>,
     /// Why it is none of this stripe.
