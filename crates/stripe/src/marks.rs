@@ -2,7 +2,9 @@
 //!
 //! The mark is drawn before the first object of a stripe is written, and its records name it, too.
 //! Stripes from before 2026-11-27 have none. A server that has lost its mark is of the stripe that its
-//! records name. What most servers say counts. An empty server says nothing, and is not used until a repair gives it the mark: its disk may only not be mounted.
+//! records name. What most servers say counts. An empty server says nothing, and is not used until a
+//! repair gives it the mark: its disk may only not be mounted. If all are empty, the store is a new one,
+//! unless the catalogue remembers its stripe.
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
@@ -241,8 +243,8 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
 }
 
 /// Give the mark of a stripe to its servers that have lost it, and to the empty ones, so that they are
-/// used; return the names of those. No more than `parity` of them may be empty or away, nor a majority: the newest version of an object may
-/// be on these alone.
+/// used; return the names of those. No more than `parity` servers may be empty or away, nor a majority:
+/// the newest version of an object may be on these alone.
 ///
 /// # Errors
 /// [`StoreError::Unsupported`] if more are; as writing the marks has it.
