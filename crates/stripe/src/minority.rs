@@ -32,8 +32,9 @@ const SHORT: Grace = Grace {
 
 /// Give the newest record of an object to the servers that lack it, until a majority has it, where a
 /// minority has it now. It is read as it is where nobody heard contradicts it, or servers refuse to be
-/// written to; and it is written to none, if it is not of the servers of this store. `records`: what the servers say; `object`: the one that these are of, unless it was
-/// removed.
+/// written to; and it is written to none, if it is not of the servers of this store.
+///
+/// `records`: what the servers say; `object`: the one that these are of, unless it was removed.
 ///
 /// # Errors
 /// [`StoreError::Network`] if servers have an older version, and too little of the newest is left to
