@@ -99,6 +99,8 @@ def test_a_plan_from_the_servers_of_a_store(run: Runner, tmp_path: Path) -> None
     assert run.json("stripe", "plan", "wide", "--mb-s", 25, "--tb", 1)["servers"] == 3
     measure({"wide": 30.0})  # they share a line
     assert swathe.stores.plan_stripe(25, 1, store="wide").store_bytes_per_s == pytest.approx(30e6)
+    measure({"disk-e": 1.0})  # later, as of another server in its place
+    assert swathe.stores.plan_stripe(25, 1, store="wide").store_bytes_per_s == pytest.approx(41e6)
     measure({"wide": 50.0})
     assert swathe.stores.plan_stripe(25, 1, store="wide").store_bytes_per_s == pytest.approx(41e6)
 

@@ -4,8 +4,10 @@ use crate::folder_walk::{EntryKind, FolderEntry, FolderReader};
 use crate::store_folders::{Refusal, StoreFolders};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use swathe_store_api::StoreError;
 
@@ -15,6 +17,10 @@ pub(crate) struct LocalFolders {
     pub(crate) folders: StoreFolders,
     /// With [`swathe_store_api::ListOptions::tells_links`], the folder that links must stay in.
     pub(crate) inside: Option<PathBuf>,
+    /// Device and inode of the root when the first folder was read.
+    root_id: Option<(u64, u64)>,
+    /// Devices of the folders that were read, but for those on the device of the root.
+    devices: HashMap<PathBuf, u64>,
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -33,6 +39,7 @@ impl FolderReader for LocalFolders {
         }
         let descriptor =
             self.folders.open(path, FOLDER).map_err(|refusal| self.error(path, refusal))?;
+        self.note_device(&descriptor, path);
         self.entries(&descriptor, path).map_err(|error| self.error(path, Refusal::Io(error.into())))
     }
 
@@ -42,9 +49,17 @@ impl FolderReader for LocalFolders {
 
     fn is_removed(&self, folder: &str, error: &StoreError) -> bool {
         // A folder whose file system cannot be mounted has still its entry.
-        let is_gone = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-        let entry = || self.root.join(folder).symlink_metadata();
-        matches!(error, StoreError::NotFound { .. }) && entry().is_err_and(is_gone)
+        let is_gone = |path: &Path| {
+            let entry = self.root.join(path).symlink_metadata();
+            entry.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        let folder = Path::new(folder);
+        matches!(error, StoreError::NotFound { .. })
+            && is_gone(folder)
+            && folder
+                .ancestors()
+                .find(|path| !is_gone(path))
+                .is_some_and(|path| self.is_mounted(path))
     }
 
     fn reason(&self, error: &StoreError) -> String {
@@ -62,6 +77,32 @@ impl FolderReader for LocalFolders {
 }
 
 impl LocalFolders {
+    pub(crate) fn new(
+        root: PathBuf,
+        folders: StoreFolders,
+        inside: Option<PathBuf>,
+    ) -> LocalFolders {
+        LocalFolders { root, folders, inside, root_id: None, devices: HashMap::new() }
+    }
+
+    fn note_device(&mut self, descriptor: &OwnedFd, path: &Path) {
+        let root_id = self.root_id.or_else(|| id_of(&self.root));
+        self.root_id = root_id;
+        if let (Some((device, _)), Ok(stat)) = (root_id, fstat(descriptor))
+            && stat.st_dev != device
+        {
+            self.devices.insert(path.to_path_buf(), stat.st_dev);
+        }
+    }
+
+    /// Whether a folder that was read is on the file system that it was on.
+    fn is_mounted(&self, path: &Path) -> bool {
+        let Some(root_id) = self.root_id else { return false };
+        let device = self.devices.get(path).copied().unwrap_or(root_id.0);
+        id_of(&self.root) == Some(root_id)
+            && id_of(&self.root.join(path)).is_some_and(|(found, _)| found == device)
+    }
+
     fn entries(&self, descriptor: &OwnedFd, folder: &Path) -> rustix::io::Result<Vec<FolderEntry>> {
         let mut names: Vec<(CString, FileType)> = Vec::new();
         for entry in Dir::read_from(descriptor)? {
@@ -160,6 +201,11 @@ impl LocalFolders {
             },
         }
     }
+}
+
+/// Device and inode of a folder.
+fn id_of(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn leads_out() -> EntryKind {

@@ -104,7 +104,7 @@ impl Store for LocalStore {
         let folders = StoreFolders::new(root.clone(), self.other_roots());
         // A folder that is not there says so when it is listed.
         let inside = options.tells_links.then(|| path.canonicalize().unwrap_or(path));
-        Ok(Box::new(FolderWalk::new(LocalFolders { root, folders, inside }, &start, options)))
+        Ok(Box::new(FolderWalk::new(LocalFolders::new(root, folders, inside), &start, options)))
     }
 
     /// A folder that is not there yet is made with its first object: the folders above it, up to the

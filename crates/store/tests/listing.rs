@@ -117,6 +117,29 @@ fn a_folder_that_is_removed_while_it_is_listed_is_no_fault() {
     assert_eq!(rest, ["stays/a"]);
 }
 
+/// What is below is then not known to be removed.
+#[test]
+fn a_folder_that_is_away_while_it_is_listed_is_a_fault() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = parent.path().join("data");
+    fs::create_dir_all(root.join("a")).unwrap();
+    fs::write(root.join("a/x"), "x").unwrap();
+    for number in 0..5000 {
+        fs::write(root.join(format!("b{number}")), "").unwrap();
+    }
+    let stores = stores(format!("file://{}", root.display()));
+    let mut listing = stores.list("here:", ListOptions::default()).unwrap();
+    listing.next_page().unwrap().unwrap();
+    fs::rename(&root, parent.path().join("elsewhere")).unwrap();
+    fs::create_dir(&root).unwrap();
+    let mut rest = Vec::new();
+    while let Some(page) = listing.next_page().unwrap() {
+        rest.extend(texts(page));
+    }
+    rest.retain(|name| !name.starts_with('b'));
+    assert_eq!(rest, ["a: its folder cannot be listed: it cannot be opened"]);
+}
+
 #[test]
 fn links_of_a_folder_lead_to_files_in_it_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();

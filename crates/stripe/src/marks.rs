@@ -9,7 +9,6 @@
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
 use crate::server::{MARK_PATH, Server, Strangeness};
-use crate::server_record::recorded_stripe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -158,11 +157,13 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
         };
     }
     let without_mark = numbers_of(&statements, &Statement::Unmarked);
-    let stripes = ask_some(servers, &without_mark, recorded_stripe);
+    let stripes = ask_some(servers, &without_mark, Server::recorded_stripe);
     for at in without_mark {
-        if let Some(Ok(Some(name))) = &stripes[at] {
-            statements[at] = Statement::Recorded(name.clone());
-        }
+        statements[at] = match &stripes[at] {
+            Some(Ok(Some(name))) => Statement::Recorded(name.clone()),
+            Some(Ok(None)) => Statement::Unmarked,
+            Some(Err(_)) | None => Statement::Silence,
+        };
     }
     // Who began the stripe a moment ago wrote all marks before the first file.
     let empty = numbers_of(&statements, &Statement::Empty);
@@ -266,7 +267,7 @@ pub(crate) fn admit_empty_servers(
         servers,
         &numbers_of(&statements, &Statement::Recorded(stripe.clone())),
         stripe.clone(),
-        false,
+        true,
     );
     let others: Vec<_> = (0..servers.len()).filter(|&at| !is_used(&statements[at])).collect();
     if numbers.is_empty() {
@@ -293,7 +294,8 @@ pub(crate) fn admit_empty_servers(
     numbers.iter().for_each(|&at| statements[at] = Statement::Unmarked);
     judge(servers, &statements);
     for at in &numbers {
-        servers[*at].write_mark(&stripe, false)?;
+        // Also over one that a crash left unfinished.
+        servers[*at].write_mark(&stripe, true)?;
     }
     Ok(numbers.iter().map(|&at| servers[at].name.clone()).collect())
 }

@@ -15,11 +15,16 @@ pub(crate) fn is_new(servers: &[Arc<Server>]) -> bool {
     !new_servers(servers).is_empty()
 }
 
-/// What to say of a store whose servers are all folders of this machine that do not exist.
+/// Whether the catalogue remembers the stripe of the servers: then they are not new.
+pub(crate) fn is_known(servers: &[Arc<Server>]) -> bool {
+    servers.first().is_some_and(|server| server.identity().known_stripe.is_some())
+}
+
+/// What to say of a new store whose servers are all folders of this machine that do not exist.
 pub(crate) fn without_folders(servers: &[Arc<Server>]) -> Option<String> {
     let lacks_folder =
         |server: &Arc<Server>| matches!(server.check_presence(), Err(StoreError::NotFound { .. }));
-    servers.iter().all(lacks_folder).then(|| {
+    (!is_known(servers) && servers.iter().all(lacks_folder)).then(|| {
         ": no folder of its servers exists; mount their disks, or, if the store is new, write to it"
             .to_string()
     })
@@ -28,7 +33,7 @@ pub(crate) fn without_folders(servers: &[Arc<Server>]) -> Option<String> {
 /// The servers whose folders do not exist, if the store is new: all other servers say that they have
 /// no object.
 fn new_servers(servers: &[Arc<Server>]) -> Vec<Arc<Server>> {
-    if servers.first().is_some_and(|server| server.identity().known_stripe.is_some()) {
+    if is_known(servers) {
         return Vec::new();
     }
     let all = servers;

@@ -4,7 +4,6 @@ use crate::names::record_path;
 use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::Server;
 use bytes::Bytes;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_store_api::{Source, StoreError};
@@ -15,8 +14,6 @@ const MOST_HEADER_BYTES: u64 = 1024;
 const ENTRY_BYTES: u64 = 160;
 /// Groups of checksums that are read at once, if all are.
 const GROUPS_AT_ONCE: u64 = 16;
-/// Records that say which stripe a server is of.
-const SAMPLE: usize = 3;
 /// What is wrong with a record of 0 bytes.
 pub(crate) const EMPTY: &str = "the record: expected its header, found 0 bytes";
 
@@ -90,25 +87,6 @@ impl Record {
 /// The bytes of a range that lies in another one.
 fn within<'a>(bytes: &'a Bytes, range: &Range<u64>, part: &Range<u64>) -> &'a [u8] {
     &bytes[(part.start - range.start) as usize..(part.end - range.start) as usize]
-}
-
-/// The stripe that the first records of a server name, also of one that is not used; `None` if they
-/// name none, or more than one.
-///
-/// # Errors
-/// As listing and reading have it.
-pub(crate) fn recorded_stripe(server: &Server) -> Result<Option<String>, StoreError> {
-    let mut stripes = BTreeSet::new();
-    for path in server.first_records(SAMPLE)? {
-        let source = server.open_any(&path)?;
-        let mut head = vec![0; source.len().min(HEADER_BYTES as u64) as usize];
-        source.read_exact_at(0, &mut head)?;
-        if let Ok(Ok((header, _))) = Header::decode(&head) {
-            stripes.insert(header.stripe);
-        }
-    }
-    let first = stripes.pop_first().flatten();
-    Ok(first.filter(|_| stripes.is_empty()))
 }
 
 /// The bytes of a record, each group of checksums from the first of the records that has it as it

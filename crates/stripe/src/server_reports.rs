@@ -5,7 +5,7 @@ use crate::names::{FileKind, kind_of};
 use crate::question::ask_all;
 use crate::reports::{ServerReport, ServerState};
 use crate::server::{NO_ANSWER, Server, ServerItem};
-use crate::server_places::same_places;
+use crate::server_places::{is_known, same_places};
 use crate::upkeep::Upkeep;
 use std::sync::Arc;
 use swathe_store_api::{Store, StoreError};
@@ -106,10 +106,14 @@ fn report_of(server: &Server, servers: &[Arc<Server>], count: bool) -> ServerRep
     }
 }
 
-/// Whether the folder of a server does not exist, and another server has objects.
+/// Whether the folder of a server does not exist, and the store is not new: another server has objects,
+/// or its stripe is remembered.
 fn is_missing(server: &Server, servers: &[Arc<Server>]) -> Result<bool, StoreError> {
     if server.has_folder()? {
         return Ok(false);
+    }
+    if is_known(servers) {
+        return Ok(true);
     }
     let others: Vec<_> =
         servers.iter().filter(|other| other.name != server.name).cloned().collect();

@@ -77,8 +77,8 @@ class Store:
         name: letters, digits, `_`, `.` and `-`, starting with a letter; at least two.
         url: its root, without a final slash.
         tier: distance: `local`, `lan`, `wan` or `tape`.
-        options: values of its options, such as `region`; of a striped store `parity` and
-            `block_bytes`.
+        options: values of its options, such as `region`; of a striped store `parity`,
+            `block_bytes`, and `stripe` once that is known.
         over: the servers of a striped store, in order; empty for others.
     """
 

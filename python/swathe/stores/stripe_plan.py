@@ -44,8 +44,8 @@ class StripePlan:
         measured: rate of each measured store, bytes per second.
         price: price of servers and disks; `None` without unit prices.
         store_bytes_per_s: expected rate of reading of the store as it is: that of its servers, and
-            at most what a probe of the store measured. `None` without a store, or if one of its
-            servers was not measured.
+            at most what a later probe of the store measured. `None` without a store, or if one of
+            its servers was not measured.
     """
 
     servers: int
@@ -202,14 +202,18 @@ def server_rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, fl
 
 
 def _measured_rate(catalog: Catalog, stripe: Store) -> float:
-    """Return what a probe of a striped store measured of it; infinity if there was none.
+    """Return what the last probe of a striped store measured of it.
 
-    It is less than its servers give where they share a line, a disk or the processor.
+    It is less than its servers give where they share a line, a disk or the processor. It is
+    infinity if there was none, or one of its servers was measured later.
     """
     from swathe.catalog import this_host
 
     profile = catalog.profile(stripe.key, this_host())
-    return math.inf if profile is None else float(profile.costs["total_bytes_per_s"])
+    servers = [catalog.profile(server.store.key, this_host()) for server in stripe.over]
+    if profile is None or any(each and each.fitted_at > profile.fitted_at for each in servers):
+        return math.inf
+    return float(profile.costs["total_bytes_per_s"])
 
 
 def _rates_below_stripes(catalog: Catalog) -> dict[str, float]:

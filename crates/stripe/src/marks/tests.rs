@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
-use swathe_store_api::Store;
+use swathe_store_api::{ListOptions, ObjectName, Store};
 
 fn folder(stripe: &TestStripe, server: usize) -> PathBuf {
     stripe.folder.path().join(format!("s{server}"))
@@ -209,6 +209,9 @@ fn a_server_that_has_lost_its_mark_is_known_by_its_records() {
             fs::remove_file(folder(&stripe, server).join(MARK_PATH)).expect("removed");
         };
         (0..3).for_each(remove_mark);
+        // A crash left this mark unfinished, and this record is damaged.
+        fs::write(folder(&stripe, 0).join(MARK_PATH), b"").expect("written");
+        fs::write(folder(&stripe, 1).join("0.stripe"), b"x").expect("written");
         reopen(&mut stripe);
         stripe.put("dr17/a", &new, true).expect("written to all");
         stripe.put("b", &old, false).expect("written to all");
@@ -219,6 +222,7 @@ fn a_server_that_has_lost_its_mark_is_known_by_its_records() {
         assert_eq!(marks(&stripe).len(), 2);
         assert!(upkeep.admit_empty_servers().expect("none is empty").is_empty());
         assert_eq!(marks(&stripe), all);
+        fs::remove_file(folder(&stripe, 1).join("0.stripe")).expect("removed");
         // One of another stripe, which has lost its mark too.
         fs::remove_dir_all(folder(&stripe, 4)).expect("removed");
         fs::create_dir(folder(&stripe, 4)).expect("made");
@@ -274,8 +278,12 @@ fn a_remembered_stripe_whose_servers_are_all_empty_is_an_error() {
         }
         let upkeep = Upkeep(stripe.store.clone());
         let states: Vec<_> = upkeep.server_reports(false).iter().map(|each| each.state).collect();
+        assert_eq!(states, [ServerState::Missing; 3]);
+        let may_lack = ListOptions { may_lack: true, ..ListOptions::default() };
+        let object = ObjectName { url: &TestStripe::url(""), qualified_name: None };
+        let listing = stripe.store.list(object, may_lack).and_then(|mut list| list.next_page());
+        assert!(listing.is_err(), "{is_remote} {has_folders}");
         if has_folders {
-            assert_eq!(states, [ServerState::Missing; 3]);
             let error = upkeep.admit_empty_servers().expect_err("all are empty").to_string();
             assert!(error.contains("remove the store and add it again"), "{error}");
         } else {

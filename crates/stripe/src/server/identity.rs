@@ -1,8 +1,9 @@
 //! Which stripe a server is of, as a file of it says.
 
 use super::{Server, is_busy};
-use crate::record::is_name;
+use crate::record::{HEADER_BYTES, Header, is_name};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use swathe_store_api::StoreError;
 
@@ -12,6 +13,8 @@ pub(crate) const MARK_PATH: &str = ".swathe-stripe";
 const MAGIC: &str = "swathe-stripe-mark 1\n";
 /// No mark is longer.
 const MOST_BYTES: u64 = 256;
+/// Records that say which stripe a server is of.
+const SAMPLE: usize = 3;
 /// Attempts to write a mark that another writes at the same time, and the pause between them.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -81,10 +84,12 @@ impl Server {
             (identity.is_heard, identity.stripe.clone())
         };
         let (false, Some(stripe)) = (is_heard, stripe) else { return self.check_stripe() };
-        let strangeness = match self.mark()? {
-            Some(mark) => Strangeness::of_mark(&stripe, &mark),
-            None if self.has_files()? => None,
-            None => Some(Strangeness::Empty(stripe)),
+        let of_mark = |mark: Option<String>| mark.map(|mark| Strangeness::of_mark(&stripe, &mark));
+        let strangeness = match of_mark(self.mark()?) {
+            Some(strangeness) => strangeness,
+            None if self.has_files()? => of_mark(self.recorded_stripe()?).flatten(),
+            // Who began the stripe may have written its mark meanwhile.
+            None => of_mark(self.mark()?).unwrap_or(Some(Strangeness::Empty(stripe.clone()))),
         };
         {
             let mut identity = self.identity();
@@ -106,6 +111,35 @@ impl Server {
         let name = text.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix('\n'));
         // One that a crash left unfinished says nothing.
         Ok(name.filter(|name| is_name(name)).map(str::to_string))
+    }
+
+    /// The stripe that its first records name, also if it is not used; `None` if they name none, or
+    /// more than one.
+    ///
+    /// # Errors
+    /// As listing has it; the last error of reading them if none can be read.
+    pub(crate) fn recorded_stripe(&self) -> Result<Option<String>, StoreError> {
+        let (mut stripes, mut failure) = (BTreeSet::new(), None);
+        for path in self.first_records(SAMPLE)? {
+            match self.header_of(&path) {
+                Ok(Some(header)) => _ = stripes.insert(header.stripe),
+                Ok(None) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        match (stripes.pop_first(), failure) {
+            (Some(stripe), _) => Ok(stripe.filter(|_| stripes.is_empty())),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The header of a record by the path of its file; `None` if it is damaged.
+    fn header_of(&self, path: &str) -> Result<Option<Header>, StoreError> {
+        let source = self.open_any(path)?;
+        let mut head = vec![0; source.len().min(HEADER_BYTES as u64) as usize];
+        source.read_exact_at(0, &mut head)?;
+        Ok(Header::decode(&head).ok().and_then(Result::ok).map(|(header, _)| header))
     }
 
     /// Write a mark; one that is there already stays, unless this one replaces it.
