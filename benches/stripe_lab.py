@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -48,6 +49,7 @@ class Lab:
     """Servers behind links, and the stores that lie over them.
 
     Attributes:
+        servers: the servers, and their links.
         proxies: one for each server.
         written: `wide:` over the folders of the servers.
         read: the same over the links.
@@ -63,6 +65,7 @@ class Lab:
         stack: ExitStack,
     ) -> None:
         linked = [serve("nginx", rate * share, stack, rtt_ms, turn_ms) for share in shares]
+        self.servers = linked
         self.proxies = [server.link for server in linked]
         (linked[0].folder / PROBE).write_bytes(pattern(PROBE_BYTES))
         roots = [proxy.url for proxy in self.proxies]
@@ -191,6 +194,30 @@ def read(stores: _swathe.Stores, name: str = f"wide:{NAME}") -> tuple[float, flo
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return seconds, cpu_s
+
+
+def read_by_curl(linked: Sequence[LinkedServer]) -> float:
+    """Read the part on each server by as many processes of curl as requests are sent by `read`.
+
+    They do nothing with what arrives, and wait for nobody: what links and processors allow. Returns
+    the seconds.
+    """
+    commands = []
+    for server in linked:
+        (part,) = server.folder.rglob(f"{NAME}.stripe.*")
+        size = part.stat().st_size
+        starts = [size * at // AT_ONCE for at in range(AT_ONCE + 1)]
+        url = f"{server.link.url}/{part.relative_to(server.folder)}"
+        commands += [
+            ("curl", "-sf", "-o", "/dev/null", "-r", f"{first}-{stop - 1}", url)
+            for first, stop in pairwise(starts)
+        ]
+    began = time.perf_counter()
+    processes = [subprocess.Popen(command) for command in commands]
+    codes = [process.wait() for process in processes]
+    if any(codes):
+        raise RuntimeError(f"curl: expected code 0 of each, found {codes}")
+    return time.perf_counter() - began
 
 
 def read_row(what: str, size: int, seconds: float, rate: float, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,8 @@ folders, and read over the links in requests of 16 MiB, four at a time, so that 
 seconds by the sum of the lines. Client, proxies and servers share the cores of this machine. Parts:
 
     links       1, 2, 4, 8 and 16 servers at 1 and 45 ms, without parity; CPU seconds of client,
-                proxies and servers for a GB, and how many cores they used together
+                proxies and servers for a GB, and how many cores they used together; and curl, which
+                reads the parts with as many requests at a time
     write       1, 2, 4 and 8 block servers at 1 ms, without parity and with one shard of it
     unequal     three servers with 1, 2 and 4 times that line, and as many places each, at 1 ms
     dead        five servers with one of parity, one of them gone
@@ -48,6 +49,7 @@ from stripe_lab import (
     pattern,
     put,
     read,
+    read_by_curl,
     read_row,
     serve,
     stores_of,
@@ -86,10 +88,12 @@ def read_over_links(
                 before = used_cpu_s()
                 took_s, _ = read(there.read)
                 cpu_s = {name: cpu_s - before[name] for name, cpu_s in used_cpu_s().items()}
+                curl_s = read_by_curl(there.servers)
             per_gb = {name: round(each / size * 1e9, 2) for name, each in cpu_s.items()}
             cores = round(sum(cpu_s.values()) / took_s, 2)
             name = f"{count} servers, {rtt_ms} ms"
             yield read_row(name, size, took_s, rate * count, cpu_s_per_gb=per_gb, cores=cores)
+            yield read_row(f"{name}, curl", size, curl_s, rate * count)
 
 
 def write_over_links(counts: Sequence[int], seconds: float) -> Rows:
