@@ -6,8 +6,11 @@ use server::{ConnectionEnd, Reply, Server, raw, reply};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::Duration;
-use swathe_store_api::{ListItem, ListOptions, ObjectName, StoreError, StoreSettings, Stores};
+use swathe_store_api::{
+    ListItem, ListOptions, Listing, ObjectName, StoreError, StoreSettings, Stores,
+};
 
 fn stores(root: String) -> Stores {
     let settings = StoreSettings::new("here".into(), root, BTreeMap::new());
@@ -15,7 +18,11 @@ fn stores(root: String) -> Stores {
 }
 
 fn list(stores: &Stores, place: &str) -> Result<Vec<ListItem>, StoreError> {
-    let mut listing = stores.list(place, ListOptions::default())?;
+    rest_of(&mut *stores.list(place, ListOptions::default())?)
+}
+
+/// What the further pages of a listing have.
+fn rest_of(listing: &mut dyn Listing) -> Result<Vec<ListItem>, StoreError> {
     let mut all = Vec::new();
     while let Some(page) = listing.next_page()? {
         all.extend(page);
@@ -93,6 +100,13 @@ fn what_is_no_index_is_an_error() {
     assert!(none.is_none_or(|page| page.is_empty()));
 }
 
+/// Make so many files in a folder that its sub-folders are read after the first page.
+fn fill_first_page(folder: &Path) {
+    for number in 0..5000 {
+        fs::write(folder.join(format!("b{number}")), "").unwrap();
+    }
+}
+
 #[test]
 fn a_folder_that_is_removed_while_it_is_listed_is_no_fault() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,19 +114,13 @@ fn a_folder_that_is_removed_while_it_is_listed_is_no_fault() {
         fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
         fs::write(folder.path().join(name), "x").unwrap();
     }
-    // The sub-folders are read after the first page, which these fill.
-    for number in 0..5000 {
-        fs::write(folder.path().join(format!("b{number}")), "").unwrap();
-    }
+    fill_first_page(folder.path());
     let stores = stores(format!("file://{}", folder.path().display()));
     let mut listing = stores.list("here:", ListOptions::default()).unwrap();
     let first = texts(listing.next_page().unwrap().unwrap());
     assert!(first.iter().all(|name| name.starts_with('b')));
     fs::remove_dir_all(folder.path().join("gone")).unwrap();
-    let mut rest = Vec::new();
-    while let Some(page) = listing.next_page().unwrap() {
-        rest.extend(texts(page));
-    }
+    let mut rest = texts(rest_of(&mut *listing).unwrap());
     rest.retain(|name| !name.starts_with('b'));
     assert_eq!(rest, ["stays/a"]);
 }
@@ -124,18 +132,13 @@ fn a_folder_that_is_away_while_it_is_listed_is_a_fault() {
     let root = parent.path().join("data");
     fs::create_dir_all(root.join("a")).unwrap();
     fs::write(root.join("a/x"), "x").unwrap();
-    for number in 0..5000 {
-        fs::write(root.join(format!("b{number}")), "").unwrap();
-    }
+    fill_first_page(&root);
     let stores = stores(format!("file://{}", root.display()));
     let mut listing = stores.list("here:", ListOptions::default()).unwrap();
     listing.next_page().unwrap().unwrap();
     fs::rename(&root, parent.path().join("elsewhere")).unwrap();
     fs::create_dir(&root).unwrap();
-    let mut rest = Vec::new();
-    while let Some(page) = listing.next_page().unwrap() {
-        rest.extend(texts(page));
-    }
+    let mut rest = texts(rest_of(&mut *listing).unwrap());
     rest.retain(|name| !name.starts_with('b'));
     assert_eq!(rest, ["a: its folder cannot be listed: it cannot be opened"]);
 }

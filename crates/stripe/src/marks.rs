@@ -8,7 +8,7 @@
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record::random_name;
-use crate::server::{MARK_PATH, Server, Strangeness};
+use crate::server::{MARK_PATH, Server, Strangeness, known_stripe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,11 +97,6 @@ fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Opti
         ),
     };
     Some(Strangeness::Foreign(why))
-}
-
-/// The stripe that the catalogue remembers.
-fn known_stripe(servers: &[Arc<Server>]) -> Option<String> {
-    servers.first().and_then(|server| server.identity().known_stripe.clone())
 }
 
 /// The stripe that most servers are of; if none says one, the remembered one; `None`: one without mark,

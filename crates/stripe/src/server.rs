@@ -19,7 +19,7 @@ use swathe_store_api::{
     Failure, Interrupt, ObjectName, Retry, Room, Source, Space, Store, StoreError, Stores, Version,
 };
 
-pub(crate) use identity::{MARK_PATH, Strangeness};
+pub(crate) use identity::{MARK_PATH, Strangeness, known_stripe};
 pub(crate) use listing::ServerItem;
 
 /// How long a server may say nothing before it counts as one that gives no answer,

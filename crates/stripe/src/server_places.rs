@@ -1,7 +1,7 @@
 //! Whether the servers of a store are there, and apart from each other.
 
 use crate::question::{ask_all, majority, present};
-use crate::server::Server;
+use crate::server::{Server, known_stripe};
 use std::sync::Arc;
 use swathe_store_api::{Space, StoreError};
 
@@ -15,16 +15,11 @@ pub(crate) fn is_new(servers: &[Arc<Server>]) -> bool {
     !new_servers(servers).is_empty()
 }
 
-/// Whether the catalogue remembers the stripe of the servers: then they are not new.
-pub(crate) fn is_known(servers: &[Arc<Server>]) -> bool {
-    servers.first().is_some_and(|server| server.identity().known_stripe.is_some())
-}
-
 /// What to say of a new store whose servers are all folders of this machine that do not exist.
 pub(crate) fn without_folders(servers: &[Arc<Server>]) -> Option<String> {
     let lacks_folder =
         |server: &Arc<Server>| matches!(server.check_presence(), Err(StoreError::NotFound { .. }));
-    (!is_known(servers) && servers.iter().all(lacks_folder)).then(|| {
+    (known_stripe(servers).is_none() && servers.iter().all(lacks_folder)).then(|| {
         ": no folder of its servers exists; mount their disks, or, if the store is new, write to it"
             .to_string()
     })
@@ -33,7 +28,7 @@ pub(crate) fn without_folders(servers: &[Arc<Server>]) -> Option<String> {
 /// The servers whose folders do not exist, if the store is new: all other servers say that they have
 /// no object.
 fn new_servers(servers: &[Arc<Server>]) -> Vec<Arc<Server>> {
-    if is_known(servers) {
+    if known_stripe(servers).is_some() {
         return Vec::new();
     }
     let all = servers;

@@ -4,8 +4,8 @@ use crate::marks::{WORK_MEMORY, admit_empty_servers, compare_marks};
 use crate::names::{FileKind, kind_of};
 use crate::question::ask_all;
 use crate::reports::{ServerReport, ServerState};
-use crate::server::{NO_ANSWER, Server, ServerItem};
-use crate::server_places::{is_known, same_places};
+use crate::server::{NO_ANSWER, Server, ServerItem, known_stripe};
+use crate::server_places::same_places;
 use crate::upkeep::Upkeep;
 use std::sync::Arc;
 use swathe_store_api::{Store, StoreError};
@@ -112,7 +112,7 @@ fn is_missing(server: &Server, servers: &[Arc<Server>]) -> Result<bool, StoreErr
     if server.has_folder()? {
         return Ok(false);
     }
-    if is_known(servers) {
+    if known_stripe(servers).is_some() {
         return Ok(true);
     }
     let others: Vec<_> =

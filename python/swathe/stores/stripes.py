@@ -319,7 +319,8 @@ def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None
     """Use the empty servers of a store if all of it is repaired; return a note for each.
 
     Raises:
-        SourceError: If so many are empty or away that the newest versions may be on these alone.
+        SourceError: If more servers are empty or away than the parity, or half of them. Then these
+            may be the only ones that have the newest version of an object.
     """
     if not _is_all(place, pattern):
         return []

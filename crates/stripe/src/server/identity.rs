@@ -4,6 +4,7 @@ use super::{Server, is_busy};
 use crate::record::{HEADER_BYTES, Header, is_name};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use swathe_store_api::StoreError;
 
@@ -43,6 +44,11 @@ pub(crate) enum Strangeness {
     Foreign(String),
     /// It is empty, where others have objects and the mark of this stripe.
     Empty(String),
+}
+
+/// The stripe of these servers, as the catalogue remembers it: then they are not new.
+pub(crate) fn known_stripe(servers: &[Arc<Server>]) -> Option<String> {
+    servers.first().and_then(|server| server.identity().known_stripe.clone())
 }
 
 impl Strangeness {
