@@ -151,7 +151,7 @@ def test_damage_on_disks_of_block_servers_is_read_around_and_repaired(
         assert swathe.fs().cat_file("wide/object") == content
         (check,) = swathe.stores.check_stripes("wide", deep=True).checks
         assert check.is_readable
-        damages = [(each.state, each.damaged_blocks) for each in check.parts]
+        damages = [(each.state, each.damage_starts) for each in check.parts]
         size = 512
         blocks = [at // 4096 * 4096 for at in (70_000, 300_000)]
         first, second = (list(range(block, block + 4096, size)) for block in blocks)

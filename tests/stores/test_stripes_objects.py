@@ -235,7 +235,7 @@ def test_a_flipped_byte_is_seen_and_repaired(
     (check,) = report.checks
     assert check.path == "wide:dr17/frame-0.fits" and check.is_readable
     (fault,) = check.faults
-    assert (fault.server, fault.state, fault.damaged_blocks) == (
+    assert (fault.server, fault.state, fault.damage_starts) == (
         "disk-d:",
         "damaged",
         [9000 // 512 * 512],

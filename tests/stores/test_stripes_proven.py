@@ -186,7 +186,7 @@ def test_damage_at_the_beginning_of_a_part_leaves_its_other_blocks(tmp_path: Pat
         assert swathe.fs().cat_file("wide/large") == content
         (check,) = swathe.stores.check_stripes("wide", deep=True).checks
         assert check.is_readable
-        assert [len(part.damaged_blocks) for part in check.parts] == [1, 1, 0]
+        assert [len(part.damage_starts) for part in check.parts] == [1, 1, 0]
         assert swathe.stores.repair_stripes("wide", deep=True).parts == 2
         assert swathe.stores.check_stripes("wide", deep=True).is_whole
 

@@ -200,6 +200,16 @@ def test_the_engine_takes_the_stores_below(
     assert all("over" not in each for each in sent[1][:-1])
 
 
+@pytest.mark.parametrize(("count", "parity", "most"), [(2, 1, None), (3, 2, 1), (5, 3, 2)])
+def test_a_parity_that_does_not_help_is_told(
+    run: Runner, tmp_path: Path, count: int, parity: int, most: int | None
+) -> None:
+    over = [word for number in range(count) for word in ("--over", tmp_path / f"d{number}")]
+    _, err = run.told("store", "add", "wide", "striped:", *over, "--parity", parity)
+    text = f"parity {parity} over {count} servers: if more than {most} are lost, no object"
+    assert (text in err) == (most is not None)
+
+
 def test_the_shell_adds_lists_and_shows(servers: dict[str, Store], run: Runner) -> None:
     words = ["store", "add", "wide", "striped:", "--over", "disk-a", "--over", "disk-b:x"]
     out, err = run.told(*words, "--parity", "0", "--block", "64KiB")

@@ -1,7 +1,7 @@
 //! Records that are on a server of a striped store, and not of its stripe.
 
 use crate::question::majority;
-use crate::record::Header;
+use crate::record_format::Header;
 use crate::server::Server;
 use crate::server_record::{Answer, records_of};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::listing::{ListedObjects, ServerFiles};
 use crate::names::{FileKind, kind_of, record_path};
+use crate::object_records::Records;
 use crate::question::ask_all;
-use crate::record::Generation;
-use crate::records::Records;
+use crate::record_format::Generation;
 use crate::reports::Leftover;
 use crate::server::{Server, ServerItem};
 use crate::server_record::{Answer, header_bytes, read_record};

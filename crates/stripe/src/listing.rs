@@ -5,9 +5,9 @@
 
 use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::names::{FileKind, kind_of};
+use crate::object_records::{Records, too_few_servers};
 use crate::question::{Grace, Standing, ask_enough, majority, present};
-use crate::record::{Generation, is_odd};
-use crate::records::{Records, too_few_servers};
+use crate::record_format::{Generation, is_odd};
 use crate::server::{Server, ServerItem};
 use crate::server_places::{is_new, without_folders};
 use std::collections::BTreeMap;

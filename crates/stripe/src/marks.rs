@@ -7,7 +7,7 @@
 //! unless the catalogue remembers its stripe.
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
-use crate::record::random_name;
+use crate::record_format::random_name;
 use crate::server::{MARK_PATH, Server, Strangeness, known_stripe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! generation and writer, bytes of the object, and which part it is. So a listing of a server shows
 //! all objects with their sizes, and no version writes over the parts of another.
 
-use crate::record::Generation;
+use crate::record_format::Generation;
 
 const SUFFIX: &str = ".stripe";
 

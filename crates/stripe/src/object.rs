@@ -3,10 +3,10 @@
 use crate::hedge::Hedges;
 use crate::layout::{Layout, parts_of};
 use crate::names::part_path;
+use crate::object_records::Records;
 use crate::parity::Parity;
 use crate::part::Part;
-use crate::record::Header;
-use crate::records::Records;
+use crate::record_format::Header;
 use crate::server::Server;
 use crate::server_record::Record;
 use crate::sums::Sums;

@@ -1,7 +1,7 @@
 //! A part of an open object: opened when it is first read.
 
 use crate::part_costs::{Ask, PartCosts};
-use crate::record::PartEntry;
+use crate::record_format::PartEntry;
 use crate::server::Server;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

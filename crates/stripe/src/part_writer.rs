@@ -12,6 +12,8 @@ use swathe_store::{MOST_PARTS, ObjectWriter, PART_BYTES};
 use swathe_store_api::{Failure, Interrupt, Room, StoreError, Version};
 use swathe_trace::Scope;
 
+/// Bytes that are handed over at a time to a store that takes a long part as one stream.
+const STREAM_BYTES: u64 = 1 << 20;
 /// Blocks that wait to be written.
 const QUEUE: usize = 2;
 /// How long the end of a part is waited for at a time.
@@ -166,7 +168,10 @@ fn write(
     room: Option<Box<dyn Room>>,
     blocks: &Receiver<Bytes>,
 ) -> Result<Version, Failure> {
-    let write_bytes = PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20));
+    let write_bytes = match (server.store().is_bucket(), size > PART_BYTES) {
+        (false, true) => STREAM_BYTES,
+        _ => PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20)),
+    };
     let mut writer = alive(server, || match room {
         Some(room) => Ok(server.fill(room, path, size, write_bytes)?),
         None => Ok(server.write(path, size, write_bytes)?),

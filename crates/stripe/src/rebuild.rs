@@ -13,8 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use swathe_store_api::{Interrupt, StoreError};
 
-/// Shard bytes that are rebuilt at a time.
-const REBUILD_BYTES: u64 = 16 << 20;
+/// Shard bytes that are rebuilt at a time: few, so that a part is read and written at once.
+const REBUILD_BYTES: u64 = 2 << 20;
 /// Large parts that a process rebuilds at a time. Two fill the lines of their servers, and leave
 /// more than half of these to somebody who reads.
 const LARGE_PARTS: u32 = 2;
@@ -63,7 +63,7 @@ pub(crate) fn rebuild(
     let layout: Layout = object.layout();
     let path = part_path(&object.header.path, &object.header.generation, layout.size, number);
     let size = layout.part_bytes(number);
-    let _turn = if size > LARGE_BYTES { Some(LargePart::begin(&object.url)?) } else { None };
+    let mut large = if size > LARGE_BYTES { Some(LargePart::begin(&object.url)?) } else { None };
     let begin = || PartWriter::start(server.clone(), (number, path), size, None);
     let mut writer = in_stripe(&object.stripe, begin)?;
     let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
@@ -85,6 +85,10 @@ pub(crate) fn rebuild(
     while let Some((rows, window)) = waiting {
         waiting = starts.next().map(&mut start);
         let shards = window.shards()?;
+        if waiting.is_none() {
+            // The next part is read while the end of this one is written.
+            drop(large.take());
+        }
         for row in rows {
             let id = shard_of(row);
             let length = layout.shard_bytes(row, id.1);

@@ -28,9 +28,9 @@ pub struct PieceReport {
     pub state: PieceState,
     /// Why, if it is not whole.
     pub why: Option<String>,
-    /// The bytes at which blocks that differ begin, up to 100. A block is what a checksum is of:
-    /// 512 bytes to 1 MiB; `why` says it.
-    pub damaged_blocks: Vec<u64>,
+    /// The bytes at which ranges that differ begin, up to 100. A range is what one checksum is of,
+    /// 512 bytes to 1 MiB; `why` says how many.
+    pub damage_starts: Vec<u64>,
 }
 
 /// What was found of an object.

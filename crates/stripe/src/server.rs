@@ -5,7 +5,7 @@ mod identity;
 mod listing;
 
 use crate::liveness::while_alive;
-use crate::record::Header;
+use crate::record_format::Header;
 use bytes::Bytes;
 use health::Health;
 use identity::Identity;

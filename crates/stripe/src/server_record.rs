@@ -1,7 +1,7 @@
 //! The record of an object on one server, and what a server says when it is asked for it.
 
 use crate::names::record_path;
-use crate::record::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
+use crate::record_format::{Generation, HEADER_BYTES, Header, RecordError, decode_group};
 use crate::server::Server;
 use bytes::Bytes;
 use std::ops::Range;

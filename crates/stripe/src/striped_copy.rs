@@ -3,7 +3,7 @@
 
 use crate::liveness::while_alive;
 use crate::object::Object;
-use crate::record::{Header, decode_group};
+use crate::record_format::{Header, decode_group};
 use crate::server::{NO_ANSWER, Server};
 use crate::server_record::sound_bytes;
 use crate::striped_sink::StripedSink;

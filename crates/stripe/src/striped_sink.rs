@@ -8,11 +8,11 @@
 use crate::layout::{Layout, parts_of};
 use crate::minority::take_back;
 use crate::names::{part_path, record_path};
+use crate::object_records::{Records, too_few_servers};
 use crate::parity::{Parity, code_name};
 use crate::part_writer::PartWriter;
 use crate::question::{Grace, Standing, ask_enough, majority, present};
-use crate::record::{Generation, Header, PartEntry};
-use crate::records::{Records, too_few_servers};
+use crate::record_format::{Generation, Header, PartEntry};
 use crate::server::Server;
 use crate::server_record::{Answer, Record};
 use bytes::{Bytes, BytesMut};

@@ -1,8 +1,8 @@
 //! The checksums of an object's parts: read from its records when they are needed, kept in memory
 //! while they are few.
 
-use crate::record::Header;
-use crate::records::Records;
+use crate::object_records::Records;
+use crate::record_format::Header;
 use crate::server::Server;
 use crate::server_record::Record;
 use std::cmp::Reverse;

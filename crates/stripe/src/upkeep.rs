@@ -4,10 +4,10 @@ use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::minority::too_few_parts;
 use crate::names::{part_path, record_path};
 use crate::object::Object;
+use crate::object_records::Records;
 use crate::part_fetch::DAMAGE_BYTES;
 use crate::read_events::in_stripe;
 use crate::rebuild::rebuild;
-use crate::records::Records;
 use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
@@ -31,8 +31,8 @@ const READS: u64 = 64;
 const MOST_DAMAGES: u32 = 1000;
 /// Servers whose record is read at the same time: each has some MiB of it in memory.
 const RECORDS_AT_ONCE: usize = 16;
-/// Damaged blocks that a report names.
-const MOST_BLOCKS: usize = 100;
+/// Damaged ranges that a report names.
+const MOST_DAMAGE_STARTS: usize = 100;
 
 /// A striped store, to look after.
 pub struct Upkeep(pub(crate) StripedStore);
@@ -64,12 +64,12 @@ impl Upkeep {
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
         let (mut parts, mut lost_parts, mut losses) = (Vec::new(), 0, BTreeMap::new());
-        for (report, blocks) in check_parts(&object, deep, &RepairProgress::default())? {
+        for (report, damages) in check_parts(&object, deep, &RepairProgress::default())? {
             match report.state {
                 PieceState::Whole => {}
-                PieceState::Damaged if !blocks.is_empty() => {
+                PieceState::Damaged if !damages.is_empty() => {
                     let row_of = |at| at * layout.sum_bytes / layout.block_bytes;
-                    let rows: BTreeSet<u64> = blocks.into_iter().map(row_of).collect();
+                    let rows: BTreeSet<u64> = damages.into_iter().map(row_of).collect();
                     rows.into_iter().for_each(|row| *losses.entry(row).or_insert(0) += 1);
                 }
                 _ => lost_parts += 1,
@@ -260,7 +260,8 @@ fn state_of(error: &StoreError) -> PieceState {
     }
 }
 
-/// A part that was looked at, and the numbers of all its damaged blocks.
+/// A part that was looked at, and the numbers of all its damaged ranges: a range is what one
+/// checksum is of.
 type CheckedPart = (PieceReport, Vec<u64>);
 
 /// Look at all parts at the same time; with `deep`, read them.
@@ -289,7 +290,7 @@ fn check_parts(
     })
 }
 
-/// Look at a part; with its progress, read it. Also the numbers of all damaged blocks.
+/// Look at a part; with its progress, read it. Also the numbers of all damaged ranges.
 fn check_part(
     object: &Arc<Object>,
     number: u32,
@@ -300,7 +301,7 @@ fn check_part(
         server: part.server_names(),
         state,
         why,
-        damaged_blocks: Vec::new(),
+        damage_starts: Vec::new(),
     };
     if !part.is_usable() {
         // It was asked for the record a moment ago.
@@ -318,32 +319,33 @@ fn check_part(
             return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
         }
     };
-    let (mut blocks, sum_bytes) = (Vec::new(), object.layout().sum_bytes);
+    let (mut damages, sum_bytes) = (Vec::new(), object.layout().sum_bytes);
     if let Some(progress) = progress
-        && let Some(error) = read_part(object, number, &*source, (&mut blocks, progress))?
+        && let Some(error) = read_part(object, number, &*source, (&mut damages, progress))?
     {
         return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
     }
-    if blocks.is_empty() {
-        return Ok((report(PieceState::Whole, None), blocks));
+    if damages.is_empty() {
+        return Ok((report(PieceState::Whole, None), damages));
     }
-    let (count, noun) = (blocks.len(), if blocks.len() == 1 { "block is" } else { "blocks are" });
-    let why = format!("{count} {noun} not what was written; each has {sum_bytes} bytes");
-    let damaged_blocks = blocks.iter().take(MOST_BLOCKS).map(|at| at * sum_bytes).collect();
-    let report = PieceReport { damaged_blocks, ..report(PieceState::Damaged, Some(why)) };
-    Ok((report, blocks))
+    let (noun, verb) = if damages.len() == 1 { ("range", "is") } else { ("ranges", "are") };
+    let count = damages.len();
+    let why = format!("{count} {noun} of {sum_bytes} bytes {verb} not what was written");
+    let damage_starts = damages.iter().take(MOST_DAMAGE_STARTS).map(|at| at * sum_bytes).collect();
+    let report = PieceReport { damage_starts, ..report(PieceState::Damaged, Some(why)) };
+    Ok((report, damages))
 }
 
-/// Read a part, and add the numbers of its damaged blocks. The error that ended the reading, unless
+/// Read a part, and add the numbers of its damaged ranges. The error that ended the reading, unless
 /// it was interrupted.
 fn read_part(
     object: &Object,
     number: u32,
     source: &dyn Source,
-    (blocks, mut progress): (&mut Vec<u64>, PartProgress<'_>),
+    (damages, mut progress): (&mut Vec<u64>, PartProgress<'_>),
 ) -> Result<Option<StoreError>, StoreError> {
     let (size, sum_bytes) = (object.layout().part_bytes(number), object.layout().sum_bytes);
-    let (mut start, mut damages) = (0, 0);
+    let (mut start, mut told_damages) = (0, 0);
     while start < size {
         let ranges: Vec<_> = (0..READS)
             .map(|at| start + at * READ_BYTES)
@@ -353,26 +355,26 @@ fn read_part(
         for bytes in source.fetch(ranges, 2) {
             match bytes {
                 Ok(bytes) => {
-                    check_blocks(object, number, start, &bytes, blocks)?;
+                    check_ranges(object, number, start, &bytes, damages)?;
                     start += bytes.len() as u64;
                     progress.add(bytes.len() as u64);
                 }
                 Err(error @ StoreError::Interrupted { .. }) => return Err(error),
                 // The server says which block it is. Up to it and after it are others.
                 Err(StoreError::Damaged { byte, .. })
-                    if (start..size).contains(&byte) && damages < MOST_DAMAGES =>
+                    if (start..size).contains(&byte) && told_damages < MOST_DAMAGES =>
                 {
-                    damages += 1;
+                    told_damages += 1;
                     let block = byte / DAMAGE_BYTES * DAMAGE_BYTES;
                     if block > start {
                         let mut before = vec![0; (block - start) as usize];
                         if let Err(error) = source.read_exact_at(start, &mut before) {
                             return Ok(Some(error));
                         }
-                        check_blocks(object, number, start, &before, blocks)?;
+                        check_ranges(object, number, start, &before, damages)?;
                     }
                     let end = (block + DAMAGE_BYTES).min(size);
-                    blocks.extend(block.max(start) / sum_bytes..end.div_ceil(sum_bytes));
+                    damages.extend(block.max(start) / sum_bytes..end.div_ceil(sum_bytes));
                     start = end;
                 }
                 Err(error) => return Ok(Some(error)),
@@ -382,18 +384,18 @@ fn read_part(
     Ok(None)
 }
 
-/// Add the numbers of the blocks that are not what was written, of bytes from `start` of a part.
-fn check_blocks(
+/// Add the numbers of the ranges that are not what was written, of bytes from `start` of a part.
+fn check_ranges(
     object: &Object,
     number: u32,
     start: u64,
     bytes: &[u8],
-    blocks: &mut Vec<u64>,
+    damages: &mut Vec<u64>,
 ) -> Result<(), StoreError> {
     let step = object.layout().sum_bytes;
     for (at, block) in (start..).step_by(step as usize).zip(bytes.chunks(step as usize)) {
         if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
-            blocks.push(at / step);
+            damages.push(at / step);
         }
     }
     Ok(())
@@ -466,7 +468,7 @@ fn record_reports(
     let each = servers.iter().zip(&records.answers).enumerate();
     each.map(|(number, (server, answer))| {
         let (state, why) = state(number, answer);
-        PieceReport { server: server.name.clone(), state, why, damaged_blocks: Vec::new() }
+        PieceReport { server: server.name.clone(), state, why, damage_starts: Vec::new() }
     })
     .collect()
 }

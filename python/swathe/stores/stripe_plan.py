@@ -107,9 +107,10 @@ def plan_stripe(
         )
     if parity is None:
         parity = DEFAULT_PARITY if stripe is None else stripe.parity
-    check_count("parity", parity, MOST_SERVERS - 1, 0)
+    check_count("parity", parity, MOST_SERVERS // 2, 0)
     rate = statistics.median(known_rates.values())
-    servers = max(math.ceil(target_bytes_per_s / rate), parity + 1)
+    # Where more than half of the servers are lost, no object can be read, whatever the parity.
+    servers = max(math.ceil(target_bytes_per_s / rate), 2 * parity, 1)
     if servers > MOST_SERVERS:
         raise OptionError(
             f"plan: expected at most {rate_text(MOST_SERVERS * rate)}, {MOST_SERVERS} servers of "

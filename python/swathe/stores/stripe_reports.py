@@ -24,14 +24,14 @@ class PieceStatus:
         server: the server, as `NAME:prefix`.
         state: `whole`, `missing`, `damaged`, `outdated` (of an earlier version) or `unreachable`.
         why: reason, if it is not whole.
-        damaged_blocks: bytes of a part at which damaged blocks begin, at most 100. A block is what
-            a checksum is of: 512 bytes to 1 MiB; `why` says it.
+        damage_starts: bytes of a part at which damaged ranges begin, at most 100. A range is what
+            one checksum is of, 512 bytes to 1 MiB; `why` says how many.
     """
 
     server: str
     state: State
     why: str | None = None
-    damaged_blocks: list[int] = field(default_factory=list)
+    damage_starts: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

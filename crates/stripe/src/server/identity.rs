@@ -1,7 +1,7 @@
 //! Which stripe a server is of, as a file of it says.
 
 use super::{Server, is_busy};
-use crate::record::{HEADER_BYTES, Header, is_name};
+use crate::record_format::{HEADER_BYTES, Header, is_name};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;

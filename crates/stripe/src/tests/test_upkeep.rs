@@ -34,7 +34,7 @@ fn what_is_lost_or_damaged_is_found_and_rebuilt() {
             assert_eq!(report.parts[1].state, PieceState::Damaged);
             let layout = Layout::new(500_000, BLOCK, servers as u32 - parity, parity);
             let block = 70_000 / layout.sum_bytes * layout.sum_bytes;
-            assert_eq!(report.parts[1].damaged_blocks, [block]);
+            assert_eq!(report.parts[1].damage_starts, [block]);
         }
         let quick = upkeep.check(&url, false).expect("checked");
         assert_eq!(quick.parts.iter().filter(|part| part.state != PieceState::Whole).count(), 1);

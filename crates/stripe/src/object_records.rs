@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::liveness::while_alive;
 use crate::marks::{DISPUTE_MEMORY, WORK_MEMORY, compare_marks};
 use crate::question::{Grace, Question, Standing, ask_enough, majority, present, with_numbers};
-use crate::record::{GROUP_BYTES, Generation};
+use crate::record_format::{GROUP_BYTES, Generation};
 use crate::server::{NO_ANSWER, Server};
 use crate::server_places::{is_new, without_folders};
 use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, records_of};
