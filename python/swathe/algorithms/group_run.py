@@ -178,7 +178,8 @@ def algorithm_call(
         AlgorithmError: If a library or the environment is missing.
     """
     libraries = libraries_of(algorithm, catalog, owner)
-    python = environment_of(algorithm.environment, catalog)[1]
+    # What packages this process has takes long to read, and is not needed.
+    python = environment_of(algorithm.environment, catalog)[1] if algorithm.environment else None
     return AlgorithmCall(algorithm, source, files, values, libraries, python)
 
 
