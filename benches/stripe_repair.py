@@ -1,7 +1,7 @@
 """The parts of a lost server made again: alone, beside reads, and after the repair was killed.
 
 There are five block servers, one of them of parity, each behind a link of its own. The link limits
-what is read of a server. So a part cannot be made again faster than the line of one server gives
+what is read of a server, and what is written to it. So a part cannot be made again faster than the line of one server gives
 its share: that is the slower side.
 """
 

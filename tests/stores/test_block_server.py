@@ -391,6 +391,7 @@ def test_a_missing_disk_is_no_empty_disk(client: httpx.Client, disks: list[Path]
             answer = client.get(f"/{name}")
             assert answer.status_code == 503
             assert f"disk {disks[1]}: missing" in answer.text
+            assert answer.headers["retry-after"] == "3600"
             assert client.put(f"/{name}", content=b"new").status_code == 503
             assert client.delete(f"/{name}").status_code == 503
         assert client.put(f"/{other_names[0]}", content=CONTENT).status_code == 204

@@ -247,6 +247,23 @@ def test_a_flipped_byte_is_seen_and_repaired(
     assert swathe.stores.check_stripes("wide", deep=True).is_whole
 
 
+@pytest.mark.parametrize("name", [".secret.fits", ".d/a.fits"])
+def test_hidden_names_are_repaired_and_rebalanced(
+    frames: list[Path], disks: list[Path], run: Runner, name: str
+) -> None:
+    run("put", frames[0], f"wide:dr17/{name}")
+    part_of(disks[3], name).unlink()
+    (check,) = swathe.stores.check_stripes("wide:dr17").checks
+    assert check.path == f"wide:dr17/{name}"
+    assert swathe.stores.repair_stripes("wide").repairs == 1
+    assert swathe.stores.check_stripes("wide").is_whole
+    part_of(disks[3], name).unlink()
+    assert swathe.stores.rebalance_stripes("wide").copied == 1
+    assert swathe.stores.check_stripes("wide").is_whole
+    listed = [each.path for each in swathe.stores.list_objects("wide:")]
+    assert not any("/." in path for path in listed)
+
+
 def test_damaged_checksums_of_records_are_seen_and_repaired(
     frames: list[Path], disks: list[Path], run: Runner
 ) -> None:

@@ -80,6 +80,7 @@ def test_servers_disks_and_price(run: Runner, tmp_path: Path) -> None:
     assert plan.store_bytes_per_s is None
     assert swathe.stores.plan_stripe(100, 100, disk_tb=4).disks == 8 * 4
     assert swathe.stores.plan_stripe(1, 1, parity=3).servers == 6
+    assert swathe.stores.plan_stripe(1, 1, parity=18).servers == 32
 
 
 def test_a_plan_from_the_servers_of_a_store(run: Runner, tmp_path: Path) -> None:
@@ -156,8 +157,8 @@ def test_wrong_arguments_are_refused(run: Runner, tmp_path: Path) -> None:
         swathe.stores.plan_stripe(0, 1)
     with pytest.raises(OptionError, match=r"tb: expected 1e-06 to 1e\+09, found 1e\+300"):
         swathe.stores.plan_stripe(1, 1e300)
-    with pytest.raises(ValueError, match="parity: expected 0 to 16"):
-        swathe.stores.plan_stripe(1, 1, parity=17)
+    with pytest.raises(ValueError, match="parity: expected 0 to 31"):
+        swathe.stores.plan_stripe(1, 1, parity=32)
     with pytest.raises(OptionError, match="disk-a: expected a striped store"):
         swathe.stores.plan_stripe(1, 1, store="disk-a")
     with pytest.raises(NoSuchStoreError):

@@ -206,8 +206,9 @@ def test_a_parity_that_does_not_help_is_told(
 ) -> None:
     over = [word for number in range(count) for word in ("--over", tmp_path / f"d{number}")]
     _, err = run.told("store", "add", "wide", "striped:", *over, "--parity", parity)
-    text = f"parity {parity} over {count} servers: if more than {most} are lost, no object"
-    assert (text in err) == (most is not None)
+    text = f"  note: parity {parity} over {count} servers: if more than {most} are lost, no object "
+    assert err == ("" if most is None else f"{text}can be read, whatever the parity\n")
+    assert swathe.stores.show("wide").store.loss_limit == (most or parity)
 
 
 def test_the_shell_adds_lists_and_shows(servers: dict[str, Store], run: Runner) -> None:

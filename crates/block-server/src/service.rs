@@ -189,7 +189,10 @@ fn refusal(error: &RequestError) -> Response<Body> {
             headers.insert(ALLOW, HeaderValue::from_static(METHODS));
         }
         StatusCode::SERVICE_UNAVAILABLE => {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            // A disk that is missing does not come back by itself.
+            let is_missing = matches!(error, RequestError::DiskMissing { .. });
+            let after = if is_missing { "3600" } else { "1" };
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
         }
         _ => {}
     }

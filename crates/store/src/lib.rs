@@ -23,7 +23,9 @@ mod write;
 
 pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult, CopyRoute};
 pub use local_store::free_and_total;
-pub use object_writer::{MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject};
+pub use object_writer::{
+    MOST_PARTS, ObjectWriter, PART_BYTES, UnverifiedObject, VerifiedObject, part_bytes,
+};
 pub use open::{connect, connect_others_by, no_such_scheme, open, redact_url, stores};
 #[doc(hidden)]
 pub use open::{connect_with_stall, open_with_stall};

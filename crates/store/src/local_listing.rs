@@ -19,7 +19,7 @@ pub(crate) struct LocalFolders {
     pub(crate) inside: Option<PathBuf>,
     /// Device and inode of the root when the first folder was read.
     root_id: Option<(u64, u64)>,
-    /// Devices of the folders that were read, but for those on the device of the root.
+    /// Devices of the folders that were read and are on another device than the folder above.
     devices: HashMap<PathBuf, u64>,
 }
 
@@ -88,17 +88,23 @@ impl LocalFolders {
     fn note_device(&mut self, descriptor: &OwnedFd, path: &Path) {
         let root_id = self.root_id.or_else(|| id_of(&self.root));
         self.root_id = root_id;
-        if let (Some((device, _)), Ok(stat)) = (root_id, fstat(descriptor))
-            && stat.st_dev != device
+        if let (Some((root_device, _)), Ok(stat)) = (root_id, fstat(descriptor))
+            && stat.st_dev != self.device_of(path, root_device)
         {
             self.devices.insert(path.to_path_buf(), stat.st_dev);
         }
     }
 
+    /// The device of a folder that was read, or of the next one above it.
+    fn device_of(&self, path: &Path, root_device: u64) -> u64 {
+        let device = path.ancestors().find_map(|path| self.devices.get(path));
+        device.copied().unwrap_or(root_device)
+    }
+
     /// Whether a folder that was read is on the file system that it was on.
     fn is_mounted(&self, path: &Path) -> bool {
         let Some(root_id) = self.root_id else { return false };
-        let device = self.devices.get(path).copied().unwrap_or(root_id.0);
+        let device = self.device_of(path, root_id.0);
         id_of(&self.root) == Some(root_id)
             && id_of(&self.root.join(path)).is_some_and(|(found, _)| found == device)
     }
@@ -239,4 +245,30 @@ pub(crate) fn start_of(root: &str, path: &Path) -> (PathBuf, String) {
     let root = Path::new(if root.is_empty() { "/" } else { root });
     let below = path.strip_prefix(root).unwrap_or(path);
     (root.to_path_buf(), below.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_mounted_disk_is_noted_once_however_many_folders_it_has() {
+        let disk = tempfile::tempdir_in("/dev/shm").unwrap();
+        for number in 0..3 {
+            fs::create_dir(disk.path().join(number.to_string())).unwrap();
+        }
+        let root = PathBuf::from("/dev");
+        let mut folders =
+            LocalFolders::new(root.clone(), StoreFolders::new(root, Vec::new()), None);
+        let name = disk.path().strip_prefix("/dev").unwrap().to_str().unwrap();
+        let below: Vec<_> = (0..3).map(|number| format!("{name}/{number}")).collect();
+        for path in ["", "shm", name].into_iter().chain(below.iter().map(String::as_str)) {
+            folders.read(path).unwrap();
+        }
+        let device = |path| id_of(Path::new(path)).unwrap().0;
+        let is_apart = device("/dev") != device("/dev/shm");
+        assert_eq!(folders.devices.len(), usize::from(is_apart));
+        assert!(below.iter().all(|path| folders.is_mounted(Path::new(path))));
+    }
 }

@@ -165,7 +165,7 @@ impl UnverifiedObject {
 }
 
 /// The length of the parts that an object of this size is written to a bucket in.
-pub(crate) fn part_bytes(size: u64) -> u64 {
+pub fn part_bytes(size: u64) -> u64 {
     PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20))
 }
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that may be read in addition: this part of all bytes that were read,
-const PART: f64 = 0.05;
+/// Bytes that may be read in addition: this share of all bytes that were read,
+const EXTRA_SHARE: f64 = 0.05;
 /// and these, so that small reads may hedge too.
 const FIRST_BYTES: u64 = 1 << 20;
 /// Parts that were read last, whose median says what they take at this time,
@@ -46,7 +46,7 @@ impl Hedges {
     /// Take bytes from the budget; whether there were as many.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let read = self.read_bytes.load(Ordering::Relaxed) as f64;
-        let most = FIRST_BYTES + (read * PART) as u64;
+        let most = FIRST_BYTES + (read * EXTRA_SHARE) as u64;
         let add = |extra: u64| extra.checked_add(bytes).filter(|&extra| extra <= most);
         let order = Ordering::Relaxed;
         let is_taken = self.extra_bytes.fetch_update(order, order, add).is_ok();

@@ -2,7 +2,7 @@
 //! fast as their sum and outlive any one of them.
 //!
 //! Where a byte lies is a pure mapping (`layout`). Parts and records are plain objects of other
-//! stores (`names`, `record`), so any store can be a server of a stripe. See
+//! stores (`names`, `record_format`), so any store can be a server of a stripe. See
 //! `docs/design/027-stripes.md`.
 #![warn(missing_docs)]
 

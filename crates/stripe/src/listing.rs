@@ -93,7 +93,8 @@ impl ListedObjects {
             if is_new(servers) {
                 return Ok(ListedObjects::default());
             }
-            return Err(too_few_servers(url, "listings of", majority(count), count, &absences));
+            let minimum = count + 1 - majority(count);
+            return Err(too_few_servers(url, "listings of", minimum, count, &absences));
         }
         let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
         files.servers = count - absences.len();

@@ -2,9 +2,9 @@
 //!
 //! The mark is drawn before the first object of a stripe is written, and its records name it, too.
 //! Stripes from before 2026-11-27 have none. A server that has lost its mark is of the stripe that its
-//! records name. What most servers say counts. An empty server says nothing, and is not used until a
-//! repair gives it the mark: its disk may only not be mounted. If all are empty, the store is a new one,
-//! unless the catalogue remembers its stripe.
+//! records name. The stripe that the catalogue remembers counts, else what most servers say. A server
+//! without records says nothing, and is not used until a repair gives it the mark: its disk may only not
+//! be mounted. If all are empty, the store is a new one, unless its stripe is remembered.
 
 use crate::question::{Grace, Standing, ask_enough, majority, present};
 use crate::record_format::random_name;
@@ -34,11 +34,11 @@ enum Statement {
     Stripe(String),
     /// It has none, and its records name a stripe.
     Recorded(String),
-    /// It has none, and parts, or records that name no stripe.
+    /// It has none, and its records name no stripe, or several.
     Unmarked,
-    /// It is empty, and another one has records.
+    /// It has no record, and another one has.
     Empty,
-    /// It is empty, and no other one has a record.
+    /// It has no record, and no other one has.
     New,
     /// It is a folder of this machine that does not exist, which is said in another place.
     Gone,
@@ -73,7 +73,10 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         identity.is_gone = *statement == Statement::Gone;
         match statement {
             Statement::Silence | Statement::Gone => {}
-            Statement::Unmarked | Statement::New => identity.strangeness = None,
+            Statement::New => identity.strangeness = None,
+            Statement::Unmarked => {
+                identity.strangeness = identity.stripe.as_deref().map(Strangeness::without_mark);
+            }
             Statement::Stripe(name) | Statement::Recorded(name) => {
                 identity.strangeness = difference(&stripe, name);
             }
@@ -99,12 +102,15 @@ fn difference(stripe: &Result<Option<String>, Vec<String>>, found: &str) -> Opti
     Some(Strangeness::Foreign(why))
 }
 
-/// The stripe that most servers are of; if none says one, the remembered one; `None`: one without mark,
-/// or of empty servers. The error are those that as many are of.
+/// The stripe that is remembered, else the one that most servers are of; `None`: one without mark, or of
+/// empty servers. The error are those that as many are of.
 fn stripe_of(
     statements: &[Statement],
     known_stripe: Option<String>,
 ) -> Result<Option<String>, Vec<String>> {
+    if known_stripe.is_some() {
+        return Ok(known_stripe);
+    }
     let mut votes: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for statement in statements {
         match statement {
@@ -119,7 +125,7 @@ fn stripe_of(
     let first: Vec<_> =
         votes.iter().filter(|(_, count)| Some(**count) == most).map(|(name, _)| *name).collect();
     match first[..] {
-        [] => Ok(known_stripe),
+        [] => Ok(None),
         [name] => Ok(name.map(str::to_string)),
         _ => Err(first.iter().map(|name| name.unwrap_or("one without mark").to_string()).collect()),
     }
@@ -140,10 +146,8 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     }
     let records = ask(servers, Server::has_records);
     let is_new = is_marked && !records.iter().any(|records| matches!(records, Some(Ok(true))));
-    let files =
-        ask_some(servers, &numbers_of(&statements, &Statement::Unmarked), Server::has_files);
-    for (statement, files) in statements.iter_mut().zip(&files) {
-        *statement = match (&statement, files) {
+    for (statement, records) in statements.iter_mut().zip(&records) {
+        *statement = match (&statement, records) {
             (Statement::Unmarked, Some(Ok(false))) if is_new => Statement::New,
             (Statement::Unmarked, Some(Ok(false))) => Statement::Empty,
             (Statement::Unmarked, Some(Ok(true))) => continue,
@@ -232,7 +236,9 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
         }
     }
     let new = numbers_of(&statements, &Statement::New);
-    if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty()) {
+    if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty())
+        && known_stripe(servers).is_none_or(|known| known == stripe)
+    {
         write_marks(servers, &new, stripe, false);
     }
     judge(servers, &statements);
@@ -255,8 +261,8 @@ pub(crate) fn admit_empty_servers(
     let Ok(Some(stripe)) = stripe else { return Ok(Vec::new()) };
     let is_used = |statement: &Statement| match statement {
         Statement::Stripe(name) | Statement::Recorded(name) => *name == stripe,
-        Statement::Unmarked | Statement::New => true,
-        Statement::Empty | Statement::Gone | Statement::Silence => false,
+        Statement::New => true,
+        Statement::Unmarked | Statement::Empty | Statement::Gone | Statement::Silence => false,
     };
     write_marks(
         servers,
@@ -286,7 +292,7 @@ pub(crate) fn admit_empty_servers(
             ),
         });
     }
-    numbers.iter().for_each(|&at| statements[at] = Statement::Unmarked);
+    numbers.iter().for_each(|&at| statements[at] = Statement::Stripe(stripe.clone()));
     judge(servers, &statements);
     for at in &numbers {
         // Also over one that a crash left unfinished.

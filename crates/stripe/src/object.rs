@@ -100,12 +100,12 @@ impl Object {
             let expected = format!("bytes as they were written in {minimum} of {}", parts_of(all));
             return StoreError::Differs { url, expected, found: damages.join("; ") };
         }
-        let there = all - losses.len();
+        let there = parts_of(all - losses.len());
+        let damaged = if damages.is_empty() { "" } else { ", not all of them as they were written" };
         let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
         let why = format!(
-            "expected bytes of any {minimum} of its {}, found {}; lost: {}",
+            "expected bytes of any {minimum} of its {}, found {there}{damaged}; lost: {}",
             parts_of(all),
-            parts_of(there),
             all_losses.join("; ")
         );
         StoreError::Network { url, why }

@@ -9,7 +9,7 @@ use crate::liveness::while_alive;
 use crate::marks::{DISPUTE_MEMORY, WORK_MEMORY, compare_marks};
 use crate::question::{Grace, Question, Standing, ask_enough, majority, present, with_numbers};
 use crate::record_format::{GROUP_BYTES, Generation};
-use crate::server::{NO_ANSWER, Server};
+use crate::server::{NO_ANSWER, Server, known_stripe};
 use crate::server_places::{is_new, without_folders};
 use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, records_of};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const READ: Grace =
 /// No server is waited for longer, also where it is needed.
 const LONGEST: Duration = Duration::from_secs(20);
 /// A server is late by its costs after this multiple of them.
-const LATE: f64 = 3.0;
+const LATE_FACTOR: f64 = 3.0;
 /// No server is waited for longer before others are asked.
 const LONGEST_LATE_S: f64 = 5.0;
 /// Others are preferred to a server that takes this much longer than the quickest to open a record.
@@ -75,18 +75,20 @@ fn late_after(servers: &[(usize, Arc<Server>)]) -> Duration {
     let seconds = servers
         .iter()
         .map(|(_, server)| server.store().settings().costs.connect_s + opening_s(server));
-    let slowest = LATE * seconds.fold(0.0, f64::max);
+    let slowest = LATE_FACTOR * seconds.fold(0.0, f64::max);
     READ_GRACE.max(Duration::from_secs_f64(slowest.min(LONGEST_LATE_S)))
 }
 
 impl Records {
-    /// What servers say of an object, as [`Records::ask`]. Where they differ, what is of another stripe
-    /// is left out, and where they have none, what empty servers say that may not be mounted.
+    /// What servers say of an object, as [`Records::ask`]. Where they differ, or say another stripe than
+    /// the remembered one, what is of another stripe is left out, and where they have none, what empty
+    /// servers say that may not be mounted.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let mut records = Records::ask(servers, path, all);
         records.excuse_new_servers(servers);
-        let memory = if records.are_alike() { WORK_MEMORY } else { DISPUTE_MEMORY };
-        if !records.are_alike() || records.newest().is_none() {
+        let is_agreed = records.are_alike() && records.name(known_stripe(servers));
+        let memory = if is_agreed { WORK_MEMORY } else { DISPUTE_MEMORY };
+        if !is_agreed || records.newest().is_none() {
             let others: Vec<_> =
                 servers.iter().filter(|each| each.check_stripe().is_err()).collect();
             compare_marks(servers, memory);
@@ -113,6 +115,11 @@ impl Records {
             let missing = self.answers.iter_mut().filter(|answer| lacks_folder(answer));
             missing.for_each(|answer| *answer = Some(Answer::Absent));
         }
+    }
+
+    /// Whether all records name a stripe, if there is one.
+    fn name(&self, stripe: Option<String>) -> bool {
+        stripe.is_none() || self.records().all(|record| record.header.stripe == stripe)
     }
 
     /// Whether the servers that were heard have one version, or none.

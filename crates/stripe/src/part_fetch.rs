@@ -17,7 +17,7 @@ use swathe_trace::Scope;
 /// Reads of a file of this machine beyond this have a thread of their own.
 const INLINE_BYTES: u64 = 1 << 20;
 /// A fetch is late after these multiples of its predicted time and of its latency,
-const LATE: (f64, f64) = (2.0, 3.0);
+const LATE_FACTORS: (f64, f64) = (2.0, 3.0);
 /// and not before this time.
 const LATE_LEAST: Duration = Duration::from_millis(20);
 /// A fetch that takes this much longer than predicted counts as failed,
@@ -59,7 +59,7 @@ pub(crate) struct PartFetch {
     /// Whether it is in addition, as another part is late.
     pub(crate) is_hedge: bool,
     /// Whether others were asked because this one is late.
-    pub(crate) is_hedged: bool,
+    pub(crate) has_hedge: bool,
     /// What comes, as ranges of the part.
     windows: Vec<Range<u64>>,
     /// What it is read from, once that is open.
@@ -103,7 +103,7 @@ impl PartFetch {
             what: what.clone(),
             is_running: true,
             is_hedge: false,
-            is_hedged: false,
+            has_hedge: false,
             windows: Vec::new(),
             source: None,
             pieces: Arc::default(),
@@ -213,7 +213,7 @@ impl PartFetch {
     }
 
     fn late_after(&self, patience: f64) -> Duration {
-        let seconds = LATE.0 * self.predicted_s + LATE.1 * self.latency_s;
+        let seconds = LATE_FACTORS.0 * self.predicted_s + LATE_FACTORS.1 * self.latency_s;
         let seconds = patience * seconds.max(LATE_LEAST.as_secs_f64());
         Duration::from_secs_f64(seconds.min(LONGEST_S))
     }

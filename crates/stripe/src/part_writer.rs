@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use swathe_store::{MOST_PARTS, ObjectWriter, PART_BYTES};
+use swathe_store::{ObjectWriter, PART_BYTES, part_bytes};
 use swathe_store_api::{Failure, Interrupt, Room, StoreError, Version};
 use swathe_trace::Scope;
 
-/// Bytes that are handed over at a time to a store that takes a long part as one stream.
+/// Bytes that are handed over at a time to a store that takes a long part by one request.
 const STREAM_BYTES: u64 = 1 << 20;
 /// Blocks that wait to be written.
 const QUEUE: usize = 2;
@@ -168,10 +168,8 @@ fn write(
     room: Option<Box<dyn Room>>,
     blocks: &Receiver<Bytes>,
 ) -> Result<Version, Failure> {
-    let write_bytes = match (server.store().is_bucket(), size > PART_BYTES) {
-        (false, true) => STREAM_BYTES,
-        _ => PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20)),
-    };
+    let is_one_request = size > PART_BYTES && !server.store().takes_any_size();
+    let write_bytes = if is_one_request { STREAM_BYTES } else { part_bytes(size) };
     let mut writer = alive(server, || match room {
         Some(room) => Ok(server.fill(room, path, size, write_bytes)?),
         None => Ok(server.write(path, size, write_bytes)?),

@@ -13,9 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use swathe_store_api::{Interrupt, StoreError};
 
-/// Shard bytes that are rebuilt at a time: few, so that a part is read and written at once.
+/// Shard bytes that are rebuilt at a time: few, so that some are read while others are written.
 const REBUILD_BYTES: u64 = 2 << 20;
-/// Large parts that a process rebuilds at a time. Two fill the lines of their servers, and leave
+/// Large parts that a process reads at the same time to rebuild them: the end of one may still be
+/// written while the next is read. Two fill the lines of their servers, and leave
 /// more than half of these to somebody who reads.
 const LARGE_PARTS: u32 = 2;
 /// Smaller parts are rebuilt beside any others: they wait for answers, not for lines.
@@ -26,7 +27,7 @@ const STEP: Duration = Duration::from_millis(100);
 static LARGE_COUNT: Mutex<u32> = Mutex::new(0);
 static LARGE_END: Condvar = Condvar::new();
 
-/// One of the large parts that are rebuilt now.
+/// One of the large parts that are read now to rebuild them.
 struct LargePart;
 
 impl LargePart {

@@ -55,7 +55,7 @@ impl Record {
     }
 
     /// The numbers of the groups that are read together.
-    fn windows(&self) -> impl Iterator<Item = Range<u64>> {
+    fn batches(&self) -> impl Iterator<Item = Range<u64>> {
         let count = self.header.groups();
         (0..count)
             .step_by(GROUPS_AT_ONCE as usize)
@@ -72,7 +72,7 @@ impl Record {
     /// # Errors
     /// [`StoreError::Differs`] if some are not what was written.
     pub(crate) fn check_groups(&self) -> Result<(), StoreError> {
-        for numbers in self.windows() {
+        for numbers in self.batches() {
             let range = self.window_range(&numbers);
             let bytes = self.read(&range)?;
             for number in numbers {
@@ -98,7 +98,7 @@ pub(crate) fn sound_bytes(records: &[&Record]) -> Result<Vec<u8>, StoreError> {
     let no_record = || StoreError::NotFound { url: String::new(), why: ": no record".into() };
     let first = records.first().ok_or_else(no_record)?;
     let mut all = first.head[..first.start as usize].to_vec();
-    for numbers in first.windows() {
+    for numbers in first.batches() {
         let range = first.window_range(&numbers);
         // A server may have another version by now: then the next one is asked.
         let mut read = first.read(&range);

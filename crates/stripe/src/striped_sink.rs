@@ -23,11 +23,15 @@ use swathe_store_api::{Comparison, Failure, PartSums, Retry, Room, Sink, StoreEr
 use swathe_trace::{Ids, Level, event};
 
 /// A server that is later than the others by this time is left out, where they are enough.
-pub(crate) const LATE: Duration = Duration::from_secs(30);
+pub(crate) const WRITE_GRACE: Duration = Duration::from_secs(30);
 /// No server is waited for longer, also where it is needed.
 const LONGEST: Duration = Duration::from_secs(600);
-const RECORD: Grace =
-    Grace { least: LATE, least_after_failure: Duration::from_secs(1), most: LONGEST, ends: true };
+const RECORD: Grace = Grace {
+    least: WRITE_GRACE,
+    least_after_failure: Duration::from_secs(1),
+    most: LONGEST,
+    ends: true,
+};
 /// What is not needed is removed later, if not now.
 const TIDY: Grace = Grace { least: Duration::from_secs(5), ..RECORD };
 /// A part is late when it takes this multiple of what the others took at their end.
@@ -116,7 +120,7 @@ impl StripedSink {
             crc: crc32fast::Hasher::new(),
             position: 0,
             is_named: false,
-            late: LATE,
+            late: WRITE_GRACE,
         })
     }
 

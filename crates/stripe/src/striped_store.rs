@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_copy::{copy_parts, refusal};
 use crate::striped_room::StripedRoom;
-use crate::striped_sink::{LATE, StripedSink, put_or_take_back, remove_parts};
+use crate::striped_sink::{StripedSink, WRITE_GRACE, put_or_take_back, remove_parts};
 use crate::striped_source::StripedSource;
 use crate::write_events::record_write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ impl StripedStore {
         let first = servers.first().map(|server| server.url()).unwrap_or_default();
         let hedges = Hedges::of(&format!("{} {first}", settings.root));
         let (is_apart, is_marked) = (Arc::default(), Arc::default());
-        StripedStore { settings, servers, layout, hedges, late: LATE, is_apart, is_marked }
+        StripedStore { settings, servers, layout, hedges, late: WRITE_GRACE, is_apart, is_marked }
     }
 
     /// The layout of an object of this size.

@@ -28,7 +28,7 @@ const READ_BYTES: u64 = 4 << 20;
 /// Reads of a part that are planned at a time.
 const READS: u64 = 64;
 /// A part with more damages that its server tells of is not read further.
-const MOST_DAMAGES: u32 = 1000;
+const MOST_DAMAGE_ANSWERS: u32 = 1000;
 /// Servers whose record is read at the same time: each has some MiB of it in memory.
 const RECORDS_AT_ONCE: usize = 16;
 /// Damaged ranges that a report names.
@@ -362,7 +362,7 @@ fn read_part(
                 Err(error @ StoreError::Interrupted { .. }) => return Err(error),
                 // The server says which block it is. Up to it and after it are others.
                 Err(StoreError::Damaged { byte, .. })
-                    if (start..size).contains(&byte) && told_damages < MOST_DAMAGES =>
+                    if (start..size).contains(&byte) && told_damages < MOST_DAMAGE_ANSWERS =>
                 {
                     told_damages += 1;
                     let block = byte / DAMAGE_BYTES * DAMAGE_BYTES;

@@ -153,7 +153,7 @@ impl Window {
             self.ask(&needs);
         }
         let late: Vec<usize> = (0..self.fetches.len())
-            .filter(|&number| self.fetches[number].is_running && self.fetches[number].is_hedged)
+            .filter(|&number| self.fetches[number].is_running && self.fetches[number].has_hedge)
             .collect();
         for number in late {
             self.object.hedges.add_win();

@@ -114,8 +114,17 @@ class Store:
 
     @property
     def parity(self) -> int:
-        """How many servers of a striped store may be lost; 0 for other stores."""
+        """How many parts of an object of a striped store may be lost; 0 for other stores."""
         return int(self.options["parity"]) if self.over else 0
+
+    @property
+    def loss_limit(self) -> int:
+        """How many servers of a striped store may be lost, so that objects can still be read.
+
+        If more than half are away, the newest version of an object may be on these, whatever the
+        parity.
+        """
+        return min(self.parity, len(self.over) // 2)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ def list_objects(
     pattern: str | None = None,
     notes: list[str] | None = None,
     localities: bool = False,
+    hidden: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects at or below a place, with their full names as `path`.
 
@@ -74,12 +75,14 @@ def list_objects(
             out.
         localities: whether to ask, in bulk, where each object is, in stores whose objects are
             staged from tape. If the staging service fails, that is unknown, and a warning.
+        hidden: whether to yield those whose names, or those of their folders, begin with a dot,
+            too.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
         OptionError: If the store cannot be listed.
     """
-    entries = _list_place(place, pattern, notes, tells_links=False)
+    entries = _list_place(place, pattern, notes, tells_links=False, with_hidden=hidden)
     yield from with_localities(entries, place, notes) if localities else entries
 
 
@@ -92,11 +95,18 @@ def list_tree(place: str, pattern: str | None) -> Iterator[ListedObject | Unlist
 
 
 def _list_place(
-    place: str, pattern: str | None, notes: list[str] | None, *, tells_links: bool
+    place: str,
+    pattern: str | None,
+    notes: list[str] | None,
+    *,
+    tells_links: bool,
+    with_hidden: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject]:
     check_text("place", place)
     name, prefix = _parts_of(place)
-    listing = native_stores().list(f"{name}{prefix}", tells_links=tells_links)
+    listing = native_stores().list(
+        f"{name}{prefix}", with_hidden=with_hidden, tells_links=tells_links
+    )
     for entry in listed_objects(listing, prefix, validate_pattern(pattern), notes):
         path = f"{name}{entry.path}"
         if isinstance(entry, UnlistedObject):

@@ -107,10 +107,11 @@ def plan_stripe(
         )
     if parity is None:
         parity = DEFAULT_PARITY if stripe is None else stripe.parity
-    check_count("parity", parity, MOST_SERVERS // 2, 0)
+    check_count("parity", parity, MOST_SERVERS - 1, 0)
     rate = statistics.median(known_rates.values())
     # Where more than half of the servers are lost, no object can be read, whatever the parity.
-    servers = max(math.ceil(target_bytes_per_s / rate), 2 * parity, 1)
+    least = max(parity + 1, min(2 * parity, MOST_SERVERS))
+    servers = max(math.ceil(target_bytes_per_s / rate), least)
     if servers > MOST_SERVERS:
         raise OptionError(
             f"plan: expected at most {rate_text(MOST_SERVERS * rate)}, {MOST_SERVERS} servers of "

@@ -319,8 +319,8 @@ def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None
     """Use the empty servers of a store if all of it is repaired; return a note for each.
 
     Raises:
-        SourceError: If more servers are empty or away than the parity, or half of them. Then these
-            may be the only ones that have the newest version of an object.
+        SourceError: If more servers are empty or away than the parity, or more than half of
+            them. Then these may be the only ones that have the newest version of an object.
     """
     if not _is_all(place, pattern):
         return []
@@ -329,7 +329,10 @@ def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None
 
 
 def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:
-    return check.parity == store.parity and {part.server for part in check.parts} == servers
+    """Check whether an object is on all servers, but for those that cannot be reached."""
+    is_there = all(each.state in ("whole", "unreachable") for each in check.parts)
+    is_spread = {part.server for part in check.parts} == servers
+    return check.parity == store.parity and is_spread and is_there
 
 
 def _stripe_of(place: str) -> tuple[Store, Stores]:
@@ -360,7 +363,8 @@ def _sizes_of(place: str, pattern: str | None, report: FaultReport) -> dict[str,
     Entries that cannot be listed are faults.
     """
     sizes = {}
-    for entry in list_objects(place if ":" in place else f"{place}:", pattern=pattern):
+    folder = place if ":" in place else f"{place}:"
+    for entry in list_objects(folder, pattern=pattern, hidden=True):
         if isinstance(entry, UnlistedObject):
             report.add_fault(entry.path, "SourceError", _reason_for(entry.path, entry.reason))
         else:

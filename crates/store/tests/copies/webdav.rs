@@ -2,12 +2,13 @@
 
 use super::server::{self, ConnectionEnd, Reply, Request, Server, good, reply};
 use super::{bytes, copy, copy_and_count, files, folder, names, store, version};
+use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copies, CopyOrder};
+use swathe_store::{Copies, CopyOrder, ObjectWriter};
 use swathe_store_api::{StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
@@ -119,6 +120,29 @@ fn dav(
 
 pub(super) fn requests_of(server: &Server, method: &str) -> Vec<Request> {
     server.requests().into_iter().filter(|request| request.method == method).collect()
+}
+
+#[test]
+fn short_parts_of_an_object_are_read_back_several_at_a_time() {
+    let (place, _) = files(&[5]);
+    let (dav, server, stores) = dav(&place, |_| None);
+    let write = || {
+        let part = Bytes::from(vec![7; 1 << 20]);
+        let size = 20 * part.len() as u64 + 3;
+        let mut writer = ObjectWriter::create(&stores, "web:x", size, true, 1 << 20).unwrap();
+        (0..20).for_each(|_| writer.write(part.clone()).unwrap());
+        writer.write(part.slice(..3)).unwrap();
+        writer.finish(true).unwrap()
+    };
+    assert!(write().verify(|| false).unwrap().unwrap().read_back);
+    // One that opens it, and three of at most 8 MiB.
+    assert_eq!(requests_of(&server, "GET").len(), 4);
+
+    let object = write();
+    dav.objects.lock().unwrap().get_mut("/dr1/x").unwrap()[9 << 20] ^= 1;
+    let error = object.verify(|| false).expect_err("a byte has changed");
+    assert!(matches!(error, StoreError::Differs { .. }), "{error}");
+    assert!(dav.objects.lock().unwrap().is_empty());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Disks and records of another stripe in the place of ours.
 
+mod test_remembered_stripe;
+
 use super::*;
 use crate::repair_progress::RepairProgress;
 use crate::reports::{PieceState, ServerState};
@@ -135,7 +137,8 @@ fn an_empty_server_is_not_used_until_a_repair() {
         let (names, notes) = stripe.list_with_notes("").expect("listed");
         assert_eq!(names.len(), 2);
         assert!(
-            notes[0].contains("s2: ") && notes[0].contains("found no folder or an empty one"),
+            notes[0].contains("s2: ")
+                && notes[0].contains("found no folder or one without records"),
             "{notes:?}"
         );
         let states = |stripe: &TestStripe| -> Vec<ServerState> {
@@ -161,7 +164,7 @@ fn an_empty_server_is_not_used_until_a_repair() {
             assert!(
                 matches!(error, StoreError::Network { .. })
                     && text.contains("found 1; s0: ")
-                    && text.contains("found no folder or an empty one; mount its disk"),
+                    && text.contains("found no folder or one without records; mount its disk"),
                 "{work}: {text}"
             );
         }
@@ -244,56 +247,6 @@ fn a_late_server_that_is_empty_is_not_written_to() {
     stripe.behaviours[3].open_delay_ms.store(1_500, std::sync::atomic::Ordering::Relaxed);
     stripe.put("b", &bytes_of(50_000, 2), false).expect("written without it");
     assert!(files_in(&folder(&stripe, 3)).is_empty());
-}
-
-/// All disks may not be mounted.
-#[test]
-fn a_remembered_stripe_whose_servers_are_all_empty_is_an_error() {
-    for (is_remote, has_folders) in [(false, true), (false, false), (true, true)] {
-        let mut stripe = TestStripe::new(3, 1, is_remote);
-        let bytes = bytes_of(50_000, 1);
-        stripe.put("a", &bytes, false).expect("written");
-        let name = Upkeep(stripe.store.clone()).stripe().expect("a stripe");
-        assert_eq!(marks(&stripe), [Some(name.clone())].into());
-        let mut settings = stripe.store.settings().clone();
-        settings.options.insert("stripe".into(), name);
-        let remember = |stripe: &mut TestStripe| {
-            reopen(stripe);
-            let servers = stripe.store.servers.clone();
-            stripe.store = StripedStore::of_servers(settings.clone(), servers);
-        };
-        (0..3).for_each(|server| mount(&stripe, server, false));
-        if !has_folders {
-            (0..3).for_each(|server| fs::remove_dir(folder(&stripe, server)).expect("removed"));
-        }
-        remember(&mut stripe);
-        for (work, error) in [
-            ("open", stripe.open("a").map(drop)),
-            ("list", stripe.list("").map(drop)),
-            ("put", stripe.put("b", &bytes, false)),
-            ("remove", stripe.remove("a")),
-        ] {
-            let text = error.expect_err(work).to_string();
-            assert!(text.contains("mount"), "{is_remote} {has_folders} {work}: {text}");
-        }
-        let upkeep = Upkeep(stripe.store.clone());
-        let states: Vec<_> = upkeep.server_reports(false).iter().map(|each| each.state).collect();
-        assert_eq!(states, [ServerState::Missing; 3]);
-        let may_lack = ListOptions { may_lack: true, ..ListOptions::default() };
-        let object = ObjectName { url: &TestStripe::url(""), qualified_name: None };
-        let listing = stripe.store.list(object, may_lack).and_then(|mut list| list.next_page());
-        assert!(listing.is_err(), "{is_remote} {has_folders}");
-        if has_folders {
-            let error = upkeep.admit_empty_servers().expect_err("all are empty").to_string();
-            assert!(error.contains("remove the store and add it again"), "{error}");
-        } else {
-            (0..3).for_each(|server| fs::create_dir(folder(&stripe, server)).expect("made"));
-        }
-        (0..3).for_each(|server| mount(&stripe, server, true));
-        remember(&mut stripe);
-        assert!(stripe.get("a").expect("read") == bytes);
-        stripe.put("b", &bytes, false).expect("written");
-    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) struct Identity {
 pub(crate) enum Strangeness {
     /// It is of another stripe, as said here.
     Foreign(String),
-    /// It is empty, where others have objects and the mark of this stripe.
+    /// It has no records, where others have objects and the mark of this stripe.
     Empty(String),
 }
 
@@ -56,6 +56,14 @@ impl Strangeness {
     pub(crate) fn of_mark(stripe: &str, mark: &str) -> Option<Strangeness> {
         let why = || format!("expected a server of stripe {stripe}, found one of stripe {mark}");
         (mark != stripe).then(|| Strangeness::Foreign(why()))
+    }
+
+    /// Why a server is none of a stripe whose records do not name it.
+    pub(crate) fn without_mark(stripe: &str) -> Strangeness {
+        Strangeness::Foreign(format!(
+            "expected a server of stripe {stripe}, found one without {MARK_PATH} whose records do not \
+             name it; if it is of this stripe, copy {MARK_PATH} to it from another server"
+        ))
     }
 }
 
@@ -74,8 +82,8 @@ impl Server {
             }
             Some(Strangeness::Empty(stripe)) => {
                 let why = format!(
-                    ": expected a server of stripe {stripe}, found no folder or an empty one; mount \
-                     its disk, or, if it is new, repair the whole store"
+                    ": expected a server of stripe {stripe}, found no folder or one without records; \
+                     mount its disk, or, if it is new, repair the whole store"
                 );
                 Err(StoreError::NotFound { url: self.url(), why })
             }
@@ -83,17 +91,19 @@ impl Server {
     }
 
     /// Refuse to write to a server of another stripe, also if its mark was not heard with those of
-    /// others, as it was late: then it is waited for.
+    /// others, as it was late: then it is waited for. A folder of this machine is looked at each time:
+    /// its disk may have been unmounted.
     pub(crate) fn check_mark(&self) -> Result<(), StoreError> {
         let (is_heard, stripe) = {
             let identity = self.identity();
-            (identity.is_heard, identity.stripe.clone())
+            (identity.is_heard && !self.store.is_local(), identity.stripe.clone())
         };
         let (false, Some(stripe)) = (is_heard, stripe) else { return self.check_stripe() };
         let of_mark = |mark: Option<String>| mark.map(|mark| Strangeness::of_mark(&stripe, &mark));
         let strangeness = match of_mark(self.mark()?) {
             Some(strangeness) => strangeness,
-            None if self.has_files()? => of_mark(self.recorded_stripe()?).flatten(),
+            None if self.has_records()? => of_mark(self.recorded_stripe()?)
+                .unwrap_or_else(|| Some(Strangeness::without_mark(&stripe))),
             // Who began the stripe may have written its mark meanwhile.
             None => of_mark(self.mark()?).unwrap_or(Some(Strangeness::Empty(stripe.clone()))),
         };

@@ -52,7 +52,7 @@ impl Window {
         let patience = self.patience();
         let running = self.fetches.iter().filter(|fetch| fetch.is_running);
         running
-            .map(|fetch| if fetch.is_hedged { fetch.timeout_at() } else { fetch.late_at(patience) })
+            .map(|fetch| if fetch.has_hedge { fetch.timeout_at() } else { fetch.late_at(patience) })
             .filter(|&at| at > Instant::now())
             .min()
     }
@@ -91,7 +91,7 @@ impl Window {
             .collect();
         let is_only_late =
             self.fetches.iter().all(|fetch| !fetch.is_running || late.contains(&fetch.part));
-        let is_new = self.fetches.iter().any(|fetch| fetch.is_running && !fetch.is_hedged);
+        let is_new = self.fetches.iter().any(|fetch| fetch.is_running && !fetch.has_hedge);
         if late.is_empty() || !is_only_late || !is_new {
             return;
         }
@@ -99,7 +99,7 @@ impl Window {
         (0..self.fetches.len()).for_each(|number| self.keep(number));
         let Some(needs) = self.needs(&late).filter(|needs| !needs.is_empty()) else { return };
         for fetch in self.fetches.iter_mut().filter(|fetch| fetch.is_running) {
-            fetch.is_hedged = true;
+            fetch.has_hedge = true;
         }
         if !self.object.hedges.take(needs.bytes()) {
             return;

@@ -153,11 +153,10 @@ def add(
             "  note: parity 0 is unsafe: the loss of one server is the loss of all objects",
             err=True,
         )
-    half_count = len(store.over) // 2
-    if store.over and store.parity > half_count:
+    if store.parity > store.loss_limit:
         typer.echo(
             f"  note: parity {store.parity} over {len(store.over)} servers: if more than "
-            f"{half_count} are lost, no object can be read, whatever the parity",
+            f"{store.loss_limit} are lost, no object can be read, whatever the parity",
             err=True,
         )
     if as_json:

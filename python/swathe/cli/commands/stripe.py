@@ -296,7 +296,7 @@ def plan(
     parity: Annotated[
         int | None,
         typer.Option(
-            min=0, max=MOST_SERVERS // 2, help="Number of servers that may be lost; else 1."
+            min=0, max=MOST_SERVERS - 1, help="Number of servers that may be lost; else 1."
         ),
     ] = None,
     disk_tb: Annotated[
