@@ -57,7 +57,7 @@ def assert_cuts(frames: list[Path]) -> None:
 
 def part_of(disk: Path, name: str) -> Path:
     """The part of an object on a server."""
-    (part,) = [path for path in files_below(disk) if f"{name}.stripe." in path.name]
+    (part,) = [path for path in files_below(disk) if f"/{name}.stripe." in str(path)]
     return part
 
 
