@@ -126,6 +126,7 @@ def test_granules_of_an_algorithm_have_their_times(
     assert jobs.last_table == {
         "file": ["archive:a", "archive:b"],
         "group": ["a", "b"],
+        "object_version": ["1", "1"],
         "start": [repr(DAY + 2), repr(DAY)],
         "end": [repr(DAY + 2 + 0.003), repr(DAY + 0.003)],
     }

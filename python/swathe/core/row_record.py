@@ -25,17 +25,19 @@ def fault_of(error: SwatheError) -> Fault:
 
 
 class RowGranule(NamedTuple):
-    """What a list of targets says of a granule that a program reads.
+    """What a list of targets says of a granule.
 
     Attributes:
         start: first time, ISO 8601 in UTC; empty if unknown.
         end: last time.
         role: `group`, or `before` or `after` for a neighbour in time.
+        version: version that the granule must have; empty: any.
     """
 
     start: str = ""
     end: str = ""
     role: str = "group"
+    version: str = ""
 
 
 class RowRecord(NamedTuple):
@@ -52,7 +54,7 @@ class RowRecord(NamedTuple):
             complete.
         sky: requested right ascension, declination and size, degrees (ICRS).
         version: version of the object it was cut from.
-        granule: times and role of a granule that a program reads; `None` for all other rows.
+        granule: what the list says of a granule that is read whole; `None` if nothing.
     """
 
     number: int

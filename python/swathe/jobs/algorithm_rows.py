@@ -23,7 +23,7 @@ from swathe.files.targets.cells import texts
 from swathe.files.targets.result_names import numbered_ids
 from swathe.files.targets.target_list import rows_of_columns
 from swathe.jobs.array_files import check_file, refused_files
-from swathe.jobs.granules import REGIONS
+from swathe.jobs.granules import REGIONS, versions_of
 from swathe.stores.registry import known_stores
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ def algorithm_rows(
 
     Args:
         columns: columns of the list, by standard names: `file`; optionally `id`, `start`, `end`
-            (UTC), `orbit`, `group`. Without `group`, the definition says what a group is.
+            (UTC), `orbit`, `group`, `object_version`. Without `group`, the definition says what a
+            group is.
         count: number of its rows.
         work: algorithm of the job; sizes and faults of groups are added.
         check_source: function that raises an `AccessError` for a file that may not be read.
@@ -168,7 +169,7 @@ def algorithm_rows(
         problem = group.problem(work.algorithm.granules[1])
         if problem is not None:
             work.faults[group.name] = problem
-    return _rows_of(groups, granules, rows, work.faults)
+    return _rows_of(groups, granules, rows, work.faults, versions_of(columns, count))
 
 
 def _base_name(file: str) -> str:
@@ -234,7 +235,11 @@ def _groups(
 
 
 def _rows_of(
-    groups: list[GranuleGroup], granules: list[Granule], rows: RowTable, faults: Mapping[str, str]
+    groups: list[GranuleGroup],
+    granules: list[Granule],
+    rows: RowTable,
+    faults: Mapping[str, str],
+    versions: Sequence[str],
 ) -> RowTable:
     """Return the rows of all groups: neighbours in time are rows of each group that gets them."""
     number_of = {each.id: row for row, each in enumerate(granules)}
@@ -246,10 +251,11 @@ def _rows_of(
         for role, each in group.roles:
             if group.name in faults:
                 wrong[len(order)] = ("error", faults[group.name])
-            order.append(number_of[each.id])
+            row = number_of[each.id]
+            order.append(row)
             names.append(group.name)
             start, end = ("" if at is None else at.isoformat() for at in (each.start, each.end))
-            of_granules.append(RowGranule(start, end, role))
+            of_granules.append(RowGranule(start, end, role, versions[row]))
     new = rows.take(order)
     numbers = np.arange(len(order))
     new = replace(new, number=numbers, position=numbers, granule=DictColumn.of(of_granules))

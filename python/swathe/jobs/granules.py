@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.core.errors import JobError, LimitError, SwatheError, TargetsError
-from swathe.core.row_record import fault_of
+from swathe.core.row_record import RowGranule, fault_of
 from swathe.core.row_table import DictColumn, RowTable
 from swathe.files.targets.bounds import BOUNDS
+from swathe.files.targets.cells import texts
 from swathe.files.targets.columns import BOX, CENTER
 from swathe.files.targets.result_names import unique_names
 from swathe.files.targets.target_list import SKY, rows_of_columns
@@ -33,6 +34,8 @@ PIXEL_ARRAYS = 3
 """Values, latitudes and longitudes are the first arrays of a granule."""
 REGIONS = frozenset({*BOX, *CENTER, *BOUNDS, *SKY, "size", "planes"})
 """Columns that choose a part of a file."""
+VERSION = "object_version"
+"""Column of the version that a granule must have."""
 
 
 @dataclass
@@ -88,6 +91,8 @@ def granule_rows(
         raise JobError(f"option planes: expected none for operation {operation.name}, found some")
     rows = rows_of_columns(columns, count)
     rows.name = unique_names(rows.id)
+    if any(versions := versions_of(columns, count)):
+        rows.granule = DictColumn.of([RowGranule(version=each) for each in versions])
     rows = rows.with_status(refused_files(rows, check_source))
     faults: dict[int, Fault] = {}
     arrays: list[tuple[int, Array]] = []
@@ -102,6 +107,11 @@ def granule_rows(
     rows.has_box[:] = True
     reads = _reads_of(rows, arrays, len(first) - len(faults))
     return rows.with_status(faults), set(faults), reads
+
+
+def versions_of(columns: Mapping[str, Any], count: int) -> list[str]:
+    """Return the versions that granules must have; empty: any."""
+    return list(texts(columns[VERSION])) if VERSION in columns else [""] * count
 
 
 def check_result(operation: ReducingOperation, options: Options, most_bytes: int | None) -> None:

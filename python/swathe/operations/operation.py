@@ -473,8 +473,8 @@ class ReducingOperation(GroupingOperation):
         path: Path,
         most_bytes: int | None,
         count: Callable[[Mapping[str, Any]], None],
-    ) -> None:
-        """Read a granule, and write what the result needs of it to a file.
+    ) -> str:
+        """Read a granule, write what the result needs of it to a file, and return its version.
 
         Args:
             source: path, URL, or `STORE:path` of the granule.

@@ -24,6 +24,7 @@ from swathe.core.errors import (
     SwatheError,
 )
 from swathe.datasets.earth_search import boxes_that_touch
+from swathe.jobs.granules import VERSION
 from swathe.jobs.orders import time_text
 from swathe.jobs.types import Options
 from swathe.operations.operation import ProgramOperation
@@ -224,6 +225,8 @@ class Subscriptions:
         table = {
             "file": [f"{due.store}:{one.path}" for each in new for one in each.members],
             "group": [each.name for each in new for _ in each.members],
+            # A granule that is replaced meanwhile is another run's.
+            VERSION: [one.version for each in new for one in each.members],
         }
         if isinstance(options.results.kind, ProgramOperation):
             times = self._catalog.times_of(due)

@@ -37,6 +37,7 @@ from swathe.core.host import this_host
 from swathe.core.row_record import RowGranule, fault_of
 from swathe.jobs.archives import input_of
 from swathe.stores.registry import known_stores
+from swathe.workers.granule_rows import check_version
 from swathe.workers.input_files import PART, InputFiles, copy_source
 from swathe.workers.pool import pauses
 from swathe.workers.result_rows import end_row
@@ -83,7 +84,7 @@ def fetch_granules(
             return
         new = aside / f"{row.number}.npy"
         try:
-            version, read_bytes = _fetch(row.source, new, should_stop)
+            version, read_bytes = _fetch(row.source, new, should_stop, row)
         except LimitError:
             return
         except SwatheError as error:
@@ -93,15 +94,19 @@ def fetch_granules(
         yield done, new, read_bytes
 
 
-def _fetch(file: str, new: Path, should_stop: Callable[[], bool]) -> tuple[str, int]:
+def _fetch(
+    file: str, new: Path, should_stop: Callable[[], bool], row: RowRecord | None = None
+) -> tuple[str, int]:
     """Make one granule local; return its version, and the bytes that were read.
 
     Raises:
-        SwatheError: If it cannot be read.
+        SwatheError: If it cannot be read, or has another version than its row asks for.
         LimitError: If it was stopped.
     """
     stores = known_stores() or _swathe.Stores("[]")
     source = stores.open(file)
+    if row is not None:
+        check_version(row, source.version)
     path = stores.local_path(file)
     if path is not None:
         if not path.is_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import SwatheError
+from swathe.core.errors import ChangedError, SwatheError
 from swathe.core.row_record import fault_of
 from swathe.workers.result_rows import end_row
 
@@ -47,10 +47,24 @@ def read_granules(
             return
         new = aside / f"{row.number}.npy"
         try:
-            operation.read_granule(
+            version = operation.read_granule(
                 row.source, row.hdu, batch.options.own, new, batch.cutout_bytes, count
             )
+            check_version(row, version)
         except SwatheError as error:
             yield end_row(row, *fault_of(error)), None
             continue
-        yield row._replace(status="ok", reason="", bytes=0, sha256=""), new
+        yield row._replace(status="ok", reason="", version=version, bytes=0, sha256=""), new
+
+
+def check_version(row: RowRecord, version: str) -> None:
+    """Check that a granule has the version that its row asks for, if it asks for one.
+
+    Raises:
+        ChangedError: If it has another one.
+    """
+    if row.granule is not None and row.granule.version not in ("", version):
+        raise ChangedError(
+            f"{row.source}: expected version {row.granule.version}, found {version}: it was "
+            "replaced"
+        )

@@ -98,8 +98,8 @@ class ReduceOperation(ReducingOperation):
         path: Path,
         most_bytes: int | None,
         count: Callable[[Mapping[str, Any]], None],
-    ) -> None:
-        """Read the pixels of a granule, and check that they can be added to a grid."""
+    ) -> str:
+        """Read the pixels of a granule, and check that they can be added; return its version."""
         from swathe.operations.reduction.cell_statistics import names_of_statistics
         from swathe.operations.reduction.reduction import check_pixels
         from swathe.operations.reduction.swath import pixels_of, swath_of
@@ -110,6 +110,7 @@ class ReduceOperation(ReducingOperation):
         # What cannot be added is an error of this granule, not of the result.
         check_pixels(pixels, names_of_statistics(options["statistics"]))
         pixels.save(path)
+        return swath.version
 
     def reduce(
         self,

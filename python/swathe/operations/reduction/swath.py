@@ -49,6 +49,7 @@ class Swath:
         fields: other arrays for `where`, by name.
         attrs: attributes of the values, such as `units`.
         url: path or URL of its file, if it has one.
+        version: version of its file; empty if it has none.
     """
 
     data: Any
@@ -57,6 +58,7 @@ class Swath:
     fields: Mapping[str, Any] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
     url: str | None = None
+    version: str = ""
 
 
 def swath_of(
@@ -91,7 +93,7 @@ def swath_of(
             values = masked_values(variable)
         finally:
             count(file.traffic)
-        return Swath(values, latitude, longitude, fields, variable.attrs, file.url)
+        return Swath(values, latitude, longitude, fields, variable.attrs, file.url, file.version)
 
 
 def open_granule(path: Any, fresh: bool = False, alone: bool = False) -> ArrayFile:
