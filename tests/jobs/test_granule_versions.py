@@ -1,8 +1,11 @@
-"""Granules that have another version than a list asks for."""
+"""Granules that have another version than a list asks for, and those that are made local again."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from swathe import _swathe
 from swathe.catalog import Catalog
@@ -50,3 +53,30 @@ def test_a_grid_has_no_granule_of_another_version(
     assert rows[1].reason == (
         f"{files[1]}: expected version 5 etag:other, found {version_of(files[1])}: it was replaced"
     )
+
+
+def test_granules_that_are_lost_are_made_local_again(
+    jobs: Jobs,
+    catalog: Catalog,
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where a worker is killed, and its folder is emptied."""
+    catalog.add_algorithm("lines", "1", source_of(), "me")
+    with monkeypatch.context() as patch:
+        # The groups are not worked on.
+        patch.setattr("swathe.catalog.jobs.leases._are_inputs_done", lambda *_: False)
+        job = jobs.submit({"file": texts}, options_of(tmp_path / "title.txt"), "me")
+        with working(jobs):
+            while jobs.job(job.id).counts["ok"] < len(texts):
+                jobs.pause(0.05)
+    (inputs,) = tmp_path.glob(f"**/{job.id}/.inputs")
+    shutil.rmtree(inputs)
+    Path(texts[3]).unlink()
+    with working(jobs):
+        job = ended(jobs, job)
+    assert list(tables(jobs, job)) == [f"t{number}.txt" for number in range(3)]
+    (failed,) = jobs.rows(job.id, status="error")
+    assert "no longer exist and cannot be cut again" in failed.reason
+    assert "not found" in failed.reason

@@ -142,6 +142,10 @@ def _run(
     return ChunkResult([], time.perf_counter() - start_s, complete=False, failure=failure)
 
 
+TRAFFIC = ("bytes_moved", "requests", "from_peers", "from_cache")
+"""What a batch has read, by origin."""
+
+
 @dataclass
 class _BatchRun:
     """One batch, executed by `run`."""
@@ -600,7 +604,7 @@ class _BatchRun:
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
         again._cut(rows.take(are_missing))
-        self._count(vars(again))
+        self._count({name: getattr(again, name) for name in TRAFFIC})
         failed = next((row for row in again.finished_rows() if row.status != "ok"), None)
         if failed is None:
             return None
