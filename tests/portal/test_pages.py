@@ -222,6 +222,7 @@ def addresses(job: str) -> list[str]:
         "/algorithms/lst-quarter-degree",
         "/algorithms/lst-quarter-degree/order",
         "/algorithms/lst-quarter-degree/subscribe",
+        "/algorithms/reduce/subscribe",
         "/string",
         "/subscriptions",
         "/pool",

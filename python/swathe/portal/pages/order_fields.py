@@ -131,7 +131,7 @@ class OrderForm:
             self.bounds(),
             self.parameters(),
             self.files(),
-            self.fields["register_as"],
+            self.fields.get("register_as", ""),
         )
 
 

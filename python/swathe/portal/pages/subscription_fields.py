@@ -21,6 +21,8 @@ from swathe.subscriptions.webhook_address import check_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swathe.core.grouping import GroupBy
+
 Value = TypeVar("Value")
 HOUR_S = 3600.0
 DELIVERY = ("version", "register_as", "wait_h", "present", "until", "webhook", "mail")
@@ -42,7 +44,7 @@ class SubscriptionForm(OrderForm):
 
     def request(self) -> SubscriptionRequest:
         """Return the request; what is wrong with its fields is in `faults`."""
-        version = self.fields["version"]
+        version = self._version()
         return SubscriptionRequest(
             algorithm=f"{self.algorithm.name}@{version}" if version else self.algorithm.name,
             collection=self.collection(),
@@ -50,12 +52,21 @@ class SubscriptionForm(OrderForm):
             time=self.time(),
             condition=self._value(FILTER, _condition),
             options=self._options(),
+            group=self._group(),
             wait_s=self._value("wait_h", _seconds_of_hours) or 0.0,
             until=self._value("until", _future_time),
             webhook=self._value("webhook", check_url),
             mail=self._value("mail", check_address),
             takes_present=self.fields["present"] == "yes",
         )
+
+    def _version(self) -> str:
+        """Return the version that runs; empty: the newest at each run."""
+        return self.fields["version"]
+
+    def _group(self) -> GroupBy | None:
+        """Return how granules form groups; `None`: as the algorithm declares."""
+        return None
 
     def _options(self) -> Mapping[str, Any]:
         options: dict[str, Any] = {"parameters": self.parameters(), "files": self.files()}

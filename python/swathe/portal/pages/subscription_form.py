@@ -1,9 +1,9 @@
-"""The form that subscribes an algorithm to what comes to a dataset."""
+"""The form that subscribes an algorithm, or `reduce`, to what comes to a dataset."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter
@@ -20,6 +20,7 @@ from swathe.portal.api.algorithms import Name, Version, version_label
 from swathe.portal.context import portal_of
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.earthmap import box_map
+from swathe.portal.pages.operation_fields import OperationForm, granule_operation
 from swathe.portal.pages.order_fields import PLACE
 from swathe.portal.pages.orders import MOST_FIELDS, SEARCH, datasets_of, outlines_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
@@ -28,9 +29,8 @@ from swathe.portal.pages.timeline import time_line
 from swathe.subscriptions.webhook_request import SECRET_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from swathe.algorithms.definition import Algorithm
     from swathe.portal.context import Portal
 
 router = APIRouter(route_class=PageRoute)
@@ -62,7 +62,7 @@ class PresentGranules:
 @router.api_route("/algorithms/{name}/subscribe", methods=["GET", "HEAD"])
 def blank(request: Request, user: Reader, name: Name, version: Version = None) -> Response:
     """Show the form, with fields filled in from the URL."""
-    form = SubscriptionForm.of(_definition(request, name, version), request.query_params)
+    form = _form(request, name, version, request.query_params)
     return _show(request, form, PresentGranules(), may=user.may("submit"))
 
 
@@ -75,14 +75,19 @@ async def fill(request: Request, user: Reader, name: Name) -> Response:
             await may_submit(request)
         fields = dict(values)
     version = str(fields.get("version") or "") or None
-    definition = await run_in_threadpool(_definition, request, name, version)
-    form = SubscriptionForm.of(definition, fields)
+    form = await run_in_threadpool(_form, request, name, version, fields)
     act = _subscribe if is_new else _check
     return await run_in_threadpool(act, request, form, user.name, may=user.may("submit"))
 
 
-def _definition(request: Request, name: str, version: str | None) -> Algorithm:
-    return algorithm_version(portal_of(request).catalog, version_label(name, version)).definition
+def _form(
+    request: Request, name: str, version: str | None, values: Mapping[str, Any]
+) -> SubscriptionForm:
+    """Return the form of an operation on granules, or of a version of an algorithm."""
+    if version is None and (operation := granule_operation(name)) is not None:
+        return OperationForm.of_operation(operation, values)
+    record = algorithm_version(portal_of(request).catalog, version_label(name, version))
+    return SubscriptionForm.of(record.definition, values)
 
 
 def _check(request: Request, form: SubscriptionForm, owner: str, *, may: bool) -> Response:

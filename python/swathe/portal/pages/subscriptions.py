@@ -12,6 +12,7 @@ from swathe.catalog.records.subscriptions import Event
 from swathe.portal.access import Reader
 from swathe.portal.api.subscriptions import Changeable, Readable
 from swathe.portal.context import portal_of
+from swathe.portal.pages.operation_fields import granule_operation
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 
 router = APIRouter(route_class=PageRoute)
@@ -48,6 +49,7 @@ def subscriptions(request: Request, user: Reader) -> Response:
         "subscriptions.html",
         subscriptions=[(each, _latest(request, each.id, each.events, 1)) for each in records],
         sees_all=user.sees is None,
+        may_submit=user.may("submit"),
     )
 
 
@@ -60,10 +62,13 @@ def _latest(request: Request, subscription_id: str, last: int, count: int) -> li
 @router.api_route("/subscriptions/{subscription_id}", methods=READ)
 def subscription(request: Request, user: Reader, subscription: Readable) -> Response:
     """Show a subscription: what it matches, what it runs, and its latest events."""
+    operation = granule_operation(subscription.algorithm)
+    options = () if operation is None else operation.options
     return page(
         request,
         "subscription.html",
         subscription=subscription,
+        options={each.name: subscription.job_options.get(each.name) for each in options},
         events=_latest(request, subscription.id, subscription.events, EVENTS),
         may_submit=user.may("submit"),
     )
