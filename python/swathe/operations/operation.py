@@ -74,6 +74,16 @@ class ResultFormat:
     has_pictures: bool = True
 
 
+def check_no_nul(name: str, value: Any) -> None:
+    """Check that an option holds no character NUL, which no name of a file or array has.
+
+    Raises:
+        OptionError: If it does.
+    """
+    if isinstance(value, str) and "\0" in value:
+        raise OptionError(f"{name}: expected no character NUL, found {short_text(value)}")
+
+
 @dataclass(frozen=True)
 class OperationOption:
     """Option that only one operation has.
@@ -116,6 +126,7 @@ class OperationOption:
         if not all(isinstance(each, str) for each in several):
             raise OptionError(f"{self.name}: expected a text, found {short_text(value)}")
         text = ",".join(several).strip()
+        check_no_nul(self.name, text)
         if len(text) > LONGEST_OPTION:
             raise OptionError(
                 f"{self.name}: expected at most {LONGEST_OPTION} characters, found {len(text):,}"
@@ -149,6 +160,8 @@ class ObjectOption(OperationOption):
                 )
             if not is_finite:
                 raise OptionError(f"{self.name}: {short_text(name)}: expected a finite number")
+            for text in (name, each):
+                check_no_nul(f"{self.name}: {short_text(name)}", text)
         if len(json.dumps(value)) > LONGEST_OBJECT:
             raise OptionError(f"{self.name}: expected at most {LONGEST_OBJECT:,} characters")
         return value

@@ -82,6 +82,10 @@ class Uploads:
             TargetsError: If the table cannot be read.
             LimitError: If it has too many rows, or needs too much memory or time.
         """
+        if "\0" in name:
+            raise TargetsError(
+                f"the file's name: expected no character NUL, found {name[-LONGEST_NAME:]!r}"
+            )
         suffix = Path(name[-LONGEST_NAME:]).suffix.lower()
         if suffix not in READERS:
             raise TargetsError(

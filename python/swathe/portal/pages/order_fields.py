@@ -43,7 +43,8 @@ class OrderForm:
     def of(cls, algorithm: Algorithm, values: Mapping[str, Any]) -> Self:
         """Return the form with values of a request; other names are left out.
 
-        Of a text that is too long the beginning is kept, and that is an error of its field.
+        Of a text that is too long the beginning is kept, and that is an error of its field. So is
+        the character NUL, which no name of a file or dataset has.
         """
         parameters = algorithm.parameters
         defaults = dict.fromkeys(cls.own, "") | {f"f-{name}": "" for name in algorithm.files}
@@ -55,6 +56,13 @@ class OrderForm:
             for name, text in texts.items()
             if len(text) > LONGEST_FIELD
         }
+        faults |= {
+            name: f"expected no character NUL, found {short_text(text)}"
+            for name, text in texts.items()
+            if "\0" in text
+        }
+        for name in faults.keys() & set(BOUNDS):
+            faults[PLACE] = faults.pop(name)
         return cls(algorithm, {name: text[:LONGEST_FIELD] for name, text in texts.items()}, faults)
 
     def time(self) -> tuple[str | None, str | None]:
@@ -95,7 +103,7 @@ class OrderForm:
                 elif each.default is None:
                     self.faults[f"p-{name}"] = f"expected {requirement_of(each)}, found none"
             except AlgorithmError as error:
-                self.faults[f"p-{name}"] = str(error).removeprefix(f"{name}: ")
+                self.faults.setdefault(f"p-{name}", str(error).removeprefix(f"{name}: "))
         return values
 
     def files(self) -> dict[str, str]:
