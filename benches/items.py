@@ -106,6 +106,7 @@ def time_searches(catalog: Catalog, count: int, searches: int) -> None:
                 time=(day, day + 1) if "day" in what else None,
                 order="time" if "latest" in what else "added",
                 is_descending="latest" in what,
+                latitudes=None if area is None else area.latitudes,
             )
             page = [documents.item(each) for each in catalog.find_objects(asked, PAGE)]
             if turn >= 3:  # the first ones import

@@ -131,7 +131,9 @@ def test_what_touches_a_box_at_a_time(
 ) -> None:
     area = EarthArea(Bounds.of(box))
     time = (START + 3, START + 20)
-    found = by_pages(catalog, limit, ranges=area.ranges, touches=area.touches, time=time)
+    of_area: dict[str, Any] = {"ranges": area.ranges, "touches": area.touches, "time": time}
+    found = by_pages(catalog, limit, latitudes=area.latitudes, **of_area)
+    assert found == by_pages(catalog, limit, **of_area)
     expected = {
         path
         for path, (_, granules) in everything().items()
@@ -248,7 +250,11 @@ def test_the_same_in_postgresql(url: str, catalog: Catalog) -> None:
     text = "platform LIKE 'A%' AND datetime > TIMESTAMP('2003-12-30T00:00:00Z')"
     condition = cql2.parse_text(text).to_json()
     area = EarthArea(Bounds.of((0, 0, 180, 90)))
-    of_area: dict[str, Any] = {"ranges": area.ranges, "touches": area.touches}
+    of_area: dict[str, Any] = {
+        "ranges": area.ranges,
+        "touches": area.touches,
+        "latitudes": area.latitudes,
+    }
     with Catalog.open(url) as other:
         fill(other)
         for order, last_first, more in itertools.product(

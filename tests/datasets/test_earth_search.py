@@ -7,7 +7,7 @@ import pytest
 
 from swathe.datasets.earth_search import EarthArea, boxes_that_touch, region_text
 from swathe.datasets.healpix import ALL_SKY
-from swathe.datasets.spherical import degrees, directions
+from swathe.datasets.spherical import circles_meet, degrees, directions, outlines_near
 from swathe.files.places.bounds import Bounds
 
 BOXES = [
@@ -65,6 +65,20 @@ def test_box_within_a_polygon_and_around_it() -> None:
     assert EarthArea(Bounds(-180, 0, 180, 90)).touches([[outline]]) == [True]
     assert EarthArea(Bounds(10, -5, 11, 5)).touches([[outline], []]) == [False, False]
     assert EarthArea(Bounds(0, 0, 1, 1)).touches([]) == []
+
+
+def test_circles_leave_out_no_polygon_that_touches() -> None:
+    rng = np.random.default_rng(11)
+    for reach in (1e-6, 0.3, 2.0, np.pi):
+        center = directions(rng.uniform(0, 360, 1), rng.uniform(-90, 90, 1))[0]
+        outlines = [
+            polygon(float(rng.uniform(-90, 90)), float(rng.uniform(0, 360)), float(size))
+            for size in rng.uniform(0.01, 1.5, 300)
+        ]
+        near = outlines_near(outlines, center, reach)
+        meet = circles_meet(outlines, center, reach)
+        assert near.any() and not (near & ~meet).any()
+        assert reach > 1 or not meet.all()
 
 
 def test_wide_box_is_searched_everywhere() -> None:

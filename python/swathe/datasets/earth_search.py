@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.datasets import healpix
-from swathe.datasets.spherical import angle, directions, distances, length, outlines_near
+from swathe.datasets.spherical import (
+    angle,
+    circles_meet,
+    directions,
+    distances,
+    length,
+    outlines_near,
+)
 from swathe.files.places.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -33,24 +40,39 @@ class EarthArea:
         self._width = bounds.east - bounds.west + (360 if bounds.west > bounds.east else 0)
         corner = np.array([bounds.west]), np.array([bounds.south])
         self._corner = directions(*corner)[0]
+        self._center, self._radius = self._circle()
+
+    def _circle(self) -> tuple[NDArray[np.float64], float]:
+        """Return the centre and the radius of a circle that contains the box."""
+        south, north, width = self.bounds.south, self.bounds.north, self._width
+        lon = self.bounds.west + np.array([0, 0, width, width, width / 2])
+        points = directions(lon, np.array([south, north, south, north, (south + north) / 2]))
+        # A box that is wider than half a turn is in no circle that is smaller than the Earth.
+        radius = math.pi if width > 180 else float(angle(points, points[4]).max()) + NEAR
+        return points[4], radius
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
         """Return HEALPix cells of order 29 that contain the box, and some more."""
-        south, north, width = self.bounds.south, self.bounds.north, self._width
-        if width > 180:
+        if self._radius >= math.pi:
             return [healpix.ALL_SKY]
-        lon = self.bounds.west + np.array([0, 0, width, width, width / 2])
-        points = directions(lon, np.array([south, north, south, north, (south + north) / 2]))
-        radius = float(angle(points, points[4]).max()) + NEAR
-        return healpix.ranges_around(points[4], radius)
+        return healpix.ranges_around(self._center, self._radius)
+
+    @property
+    def latitudes(self) -> tuple[float, float]:
+        """Return the first and the last latitude, degrees."""
+        return self.bounds.south, self.bounds.north
 
     def touches(self, arrays: Sequence[Sequence[Sequence[float]]]) -> list[bool]:
         """Return which arrays touch the box with one of their outlines."""
-        owners = [number for number, outlines in enumerate(arrays) for _ in outlines]
-        outlines = [outline for of_array in arrays for outline in of_array]
-        if not outlines:
+        every = [
+            (number, outline) for number, outlines in enumerate(arrays) for outline in outlines
+        ]
+        is_close = circles_meet([outline for _, outline in every], self._center, self._radius)
+        close = [each for each, is_here in zip(every, is_close, strict=True) if is_here]
+        if not close:
             return [False] * len(arrays)
+        owners, outlines = zip(*close, strict=True)
         near = outlines_near(outlines, self._corner, NEAR)
         polygons = [_corners(outline) for outline in outlines]
         starts = np.concatenate(polygons)
@@ -59,7 +81,7 @@ class EarthArea:
         first = np.cumsum([0, *(len(polygon) for polygon in polygons[:-1])])
         near |= np.logical_or.reduceat(sides, first)
         result = np.zeros(len(arrays), bool)
-        np.logical_or.at(result, owners, near)
+        np.logical_or.at(result, list(owners), near)
         return [bool(each) for each in result]
 
     def _has(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-15
 """Rounding error of a product of unit vectors."""
+FLAT = 1e-9
+"""Tolerance of angles in radians, 6 mm on the Earth, and of a sum of directions that cancels."""
 BEHIND = 1e-3
 """Limit of the cosine of a corner's angle to a map's centre: beyond it the corner is not on the
 map."""
@@ -144,12 +146,7 @@ def outlines_near(
         reach: radius of the circle in radians. A polygon's edge and inside count.
     """
     result = np.zeros(len(outlines), bool)
-    alike: dict[int, list[int]] = {}
-    for number, outline in enumerate(outlines):
-        alike.setdefault(len(outline), []).append(number)
-    for numbers in alike.values():
-        corners = np.array([outlines[number] for number in numbers])
-        polygons = directions(corners[:, ::2], corners[:, 1::2])
+    for numbers, polygons in _alike(outlines):
         # Most of many polygons have a corner in the circle, which is found fast. Else compare
         # sides.
         near = (polygons @ point).max(axis=1) > math.cos(min(reach, math.pi)) + ROUNDING
@@ -157,3 +154,35 @@ def outlines_near(
         near[rest] = distances(polygons[rest], point[None]) <= reach
         result[numbers] = near
     return result
+
+
+def circles_meet(
+    outlines: Sequence[Sequence[float]], point: NDArray[np.float64], reach: float
+) -> NDArray[np.bool_]:
+    """Return which polygons may touch a circle: those that do, and some more, fast.
+
+    The arguments are those of `outlines_near`. A polygon is in the circle around its corners.
+    """
+    result = np.ones(len(outlines), bool)
+    for numbers, polygons in _alike(outlines):
+        centers = polygons.sum(axis=1)
+        size = length(centers)[:, None]
+        has_center = size[:, 0] > FLAT
+        centers = np.divide(centers, size, where=size > FLAT, out=np.zeros_like(centers))
+        radii = angle(polygons, centers[:, None, :]).max(axis=1)
+        # A circle that is larger than a hemisphere need not contain the sides between its points.
+        is_small = has_center & (radii < math.pi / 2)
+        result[numbers] = ~is_small | (angle(centers, point) <= radii + reach + FLAT)
+    return result
+
+
+def _alike(
+    outlines: Sequence[Sequence[float]],
+) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+    """Yield the numbers of outlines with as many corners, and their corners as unit vectors."""
+    alike: dict[int, list[int]] = {}
+    for number, outline in enumerate(outlines):
+        alike.setdefault(len(outline), []).append(number)
+    for numbers in alike.values():
+        corners = np.array([outlines[number] for number in numbers])
+        yield numbers, directions(corners[:, ::2], corners[:, 1::2])

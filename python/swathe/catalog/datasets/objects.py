@@ -33,6 +33,8 @@ MOST_OF_TIME = 5000
 """Granules of a time that are looked at before those of a region."""
 CANDIDATES, CANDIDATES_OF_REGION = 500, 100
 """Granules that are compared at a time; where outlines are compared, which takes longer."""
+NEAR_DEG = 1e-6
+"""Rounding of circles around arrays, degrees."""
 LATE, EARLY = 1e12, -1e12
 """Stands for the time of an object without one, beyond every MJD: such objects come last."""
 
@@ -58,6 +60,8 @@ class ObjectQuery:
         order: what the objects are order by.
         is_descending: whether the last comes first.
         after: only objects after this one.
+        latitudes: from and to, degrees, of the region that `touches` compares with: arrays whose
+            circle is beyond are left out before their outlines are read.
     """
 
     datasets: Sequence[str] | None = None
@@ -69,6 +73,7 @@ class ObjectQuery:
     order: ObjectOrder = "added"
     is_descending: bool = False
     after: ObjectKey | None = None
+    latitudes: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,10 @@ def _conditions(session: Session, object_query: ObjectQuery) -> list[Any]:
         conditions.append(overlapping(session, numbers, span))
     if object_query.touches is not None:
         conditions.append(GranuleRow.outlines.is_not(None))
+    if object_query.latitudes is not None:
+        south, north = object_query.latitudes
+        radius = GranuleRow.fov / 2 + NEAR_DEG
+        conditions += [GranuleRow.lat - radius <= north, GranuleRow.lat + radius >= south]
     if object_query.condition is not None:
         conditions.append(condition_of(object_query.condition))
     return conditions

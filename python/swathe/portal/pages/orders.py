@@ -129,6 +129,7 @@ def outlines_of(catalog: Catalog, order: Order) -> list[tuple[str, list[Sequence
         ranges=None if area is None else area.ranges,
         touches=None if area is None else area.touches,
         time=order.times,
+        latitudes=None if area is None else area.latitudes,
     )
     return [
         (each.path, [line for one in each.granules if one.place for line in one.place.outlines])

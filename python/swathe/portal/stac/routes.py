@@ -292,12 +292,13 @@ def _criteria(portal: Portal, query: SearchRequest) -> ObjectQuery:
         # One that does not exist has no items.
         names = {name for name, _, _ in portal.catalog.changes()}
         datasets = [name for name in datasets if name in names]
-    ranges, touches = None, None
+    ranges, touches, latitudes = None, None, None
     if query.bounds is not None:
         area = EarthArea(query.bounds)
-        ranges, touches = area.ranges, area.touches
+        ranges, touches, latitudes = area.ranges, area.touches, area.latitudes
     elif query.area is not None:
-        ranges, touches = EarthArea(Bounds.of(query.area.box)).ranges, query.area.touches
+        area = EarthArea(Bounds.of(query.area.box))
+        ranges, touches, latitudes = area.ranges, query.area.touches, area.latitudes
     return ObjectQuery(
         datasets,
         query.paths,
@@ -308,4 +309,5 @@ def _criteria(portal: Portal, query: SearchRequest) -> ObjectQuery:
         query.order,
         query.is_descending,
         query.after,
+        latitudes,
     )
