@@ -46,6 +46,7 @@ LEAST = {
     "run_writes": (),
     "simulate": (),
     "startup": (),
+    "subscription_kills": (),
     "subscriptions": (),
     "superfile": (),
     "striped": tuple(
