@@ -389,3 +389,19 @@ def test_a_region_within_is_that_region() -> None:
     region = ArrayRegion((0, 2), (3, 4))
     assert region.within((3, 4)) is region
     assert ArrayRegion((-1, 2), (3, 5)).within((3, 4)) == ArrayRegion((0, 2), (3, 4))
+
+
+def test_the_last_name_of_an_array_is_enough(tmp_path: Path) -> None:
+    with h5py.File(path := tmp_path / "a.h5", "w") as file:
+        file["g/LST"] = np.arange(12).reshape(3, 4)
+        file["g/QC"] = file["h/QC"] = np.zeros((3, 4))
+    source: Any = swathe.open(path)
+    assert source["LST"].path == "/g/LST" and "LST" in source and "QC" not in source
+    cuts = [cut(path, array="LST", box=(0, 0, 2, 2)) for _ in range(2)]  # the second: it is open
+    assert {each.path for each in cuts} == {"/g/LST"}
+    with pytest.raises(NoSuchArrayError, match="2 arrays have this name: /g/QC, /h/QC"):
+        cut(path, array="QC", box=(0, 0, 2, 2))
+    with pytest.raises(NoSuchArrayError, match="found 'lst'; near it are /g/LST"):
+        cut(path, array="lst", box=(0, 0, 2, 2))
+    with pytest.raises(NoSuchArrayError, match="expected the path of an array, found 3"):
+        cut(path, array=3, box=(0, 0, 2, 2))

@@ -271,9 +271,31 @@ def test_hdu_beside_array_is_refused(tmp_path: Path) -> None:
         swathe.cut_many(given, tmp_path / "out")
 
 
+@pytest.mark.parametrize("array", ["lst", "/lst"])
+def test_last_name_of_an_array_is_enough(tmp_path: Path, array: str) -> None:
+    given = targets(write_array(tmp_path / "a.h5"), time=["2"], array=[array])
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["ok"]
+    cut = np.load(tmp_path / "out" / manifest["path"][0])
+    assert np.array_equal(cut, VALUES[2:3, 6:13, 5:15])
+    assert swathe.predict(given, format="npy").median_s > 0
+
+
+def test_last_name_of_several_arrays_is_an_error_of_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_array(path)
+    with h5py.File(path, "a") as file:
+        file["t/lst"] = VALUES[0]
+    given = targets(*[str(path)] * 3, array=["lst", "t/lst", "lsd"])
+    manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
+    assert list(manifest["status"]) == ["error", "ok", "error"]
+    assert "2 arrays have this name: /s/lst, /t/lst" in manifest["reason"][0]
+    assert "near it are /s/lst, /t/lst" in manifest["reason"][2]
+
+
 def test_row_without_its_array_stops_no_other(tmp_path: Path) -> None:
     file = write_array(tmp_path / "a.h5")
     given = targets(file, file, time=["2", "2"], array=["s/lst", "none"])
     manifest = swathe.cut_many(given, tmp_path / "out", format="npy", progress=False)
     assert list(manifest["status"]) == ["ok", "error"]
-    assert "expected an array /none, found /" in manifest["reason"][1]
+    assert "expected the path of an array, found '/none'; arrays are /" in manifest["reason"][1]

@@ -60,7 +60,7 @@ def test_results_are_those_of_cut_many(jobs: Jobs, table: dict[str, Any], tmp_pa
     estimate = jobs.estimate(table, Options())
     assert estimate.rows == 5 and estimate.bytes_out > 0
     assert estimate.prediction is not None and estimate.prediction.median_s > 0
-    assert "expected an array /none" in estimate.faults[0][1]
+    assert "expected the path of an array, found '/none'" in estimate.faults[0][1]
     with running(jobs):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
     assert (job.options.format, job.counts["ok"], job.counts["error"]) == ("source", 4, 1)

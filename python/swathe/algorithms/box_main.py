@@ -54,19 +54,12 @@ class Granule(os.PathLike[str]):
         It is read by slices, as `granule["LST"][0:10]`, or whole, as `granule["LST"].data`.
         """
         from swathe.core.confined import use_sandbox
-        from swathe.core.errors import NoSuchArrayError
         from swathe.files.file import open as open_file
 
         if self._file is None:
             use_sandbox()
             self._file = open_file(self.path)
-        try:
-            return self._file[name]
-        except NoSuchArrayError:
-            alike = [each for each in self._file.arrays if each.name == name]
-            if len(alike) != 1:
-                raise
-            return alike[0]
+        return self._file[name]
 
 
 def main() -> int:

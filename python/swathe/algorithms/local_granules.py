@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from swathe.algorithms.definition import GranuleInput
 from swathe.algorithms.groups import Granule
-from swathe.core.errors import AlgorithmError, FormatError, NotFoundError
+from swathe.core.errors import AlgorithmError, FormatError, NoSuchArrayError, NotFoundError
 from swathe.core.times import utc_of
 from swathe.datasets.array_metadata import FileMetadata
 from swathe.datasets.header_metadata import times
@@ -73,13 +73,10 @@ def array_of(file: ArrayFile, name: str) -> Array:
     Raises:
         AlgorithmError: If there is none, or several.
     """
-    if name in file:
+    try:
         return file[name]
-    alike = [each for each in file.arrays if each.name == name]
-    if len(alike) != 1:
-        names = ", ".join(each.path for each in (alike or file.arrays)[:10]) or "none"
-        raise AlgorithmError(f"{file.url}: expected one array {name}, found {names}")
-    return alike[0]
+    except NoSuchArrayError as error:
+        raise AlgorithmError(str(error)) from error
 
 
 def _image_times(file: File) -> tuple[float | None, float | None]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import FormatError
+from swathe.arrays.array_names import ArrayNames
+from swathe.core.errors import FormatError, NoSuchArrayError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -165,6 +166,44 @@ class ArrayTree:
                 path: {name: decode_attribute(each) for name, each in attributes.items()}
                 for path, attributes in self._groups.items()
             }
+
+    def find(self, name: str) -> ArrayDescription | None:
+        """Return the array of a path, or of a last name if only one has it; `None` if none is it.
+
+        `/` at the start may be left out. The path of an array comes before the names of others.
+        """
+        path = self._names.path_of(name)
+        return None if path is None else self.arrays[path]
+
+    def array(self, name: str | None, url: str) -> ArrayDescription:
+        """Return the array of a path or a last name, as `find` does; without one the default.
+
+        Args:
+            name: path or name; `None` for the only array with two axes or more, `only_plane`.
+            url: path or URL of the file, for an error.
+
+        Raises:
+            NoSuchArrayError: If there is none, or several; lists some of these, or near names.
+        """
+        array = self.only_plane if name is None else self.find(name)
+        if array is not None:
+            return array
+        if name is not None:
+            raise NoSuchArrayError(
+                f"{url}: expected the path of an array, found {name!r:.100}; "
+                f"{self._names.hint(name)}"
+            )
+        raise NoSuchArrayError(
+            f"{url}: expected one array with two axes or more, found {len(self.planes())}: "
+            f"give array=; {self._names.text}"
+        )
+
+    @property
+    def _names(self) -> ArrayNames:
+        names = self.memo.get(ArrayNames)
+        if names is None:
+            names = self.memo[ArrayNames] = ArrayNames(self.arrays)
+        return names
 
     def planes(self) -> list[ArrayDescription]:
         """Return the arrays with two axes or more that are no coordinates of others."""

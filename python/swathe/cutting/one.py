@@ -95,8 +95,8 @@ def cut(
             array is the fill value of its file.
         planes: planes of a cube to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
             without the last, or a list of consecutive planes; by default all.
-        array: path of an array in a file that is not FITS; by default the only one with two axes
-            or more.
+        array: path of an array in a file that is not FITS, or its last name if no other array has
+            it; by default the only array with two axes or more.
         index: number or slice (step 1) by the name of an axis of the array, such as
             `{"time": 3, "lat": slice(10, 20)}`. A number drops the axis, as in NumPy.
         bounds: `(west, south, east, north)` in degrees, for an array with longitudes and latitudes

@@ -87,7 +87,7 @@ def cut_array(
 
     Args:
         file: the open file.
-        path: path of the array; by default the only one with two axes or more.
+        path: path of the array, or its last name; by default the only one with two axes or more.
         options: what gives the region.
         mode: `trim`, `partial` or `strict`.
         with_quality: whether the quality planes that `ancillary_variables` names come too; a

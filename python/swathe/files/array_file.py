@@ -17,16 +17,14 @@ if TYPE_CHECKING:
     from swathe import _swathe
     from swathe.arrays.array_tree import ArrayDescription
 
-MOST_NAMES = 20
-"""Number of arrays named in an error."""
-
 
 class ArrayFile(OpenObject):
     """An open file of arrays, at the version it had when it was opened.
 
-    It maps paths to arrays: `file["/science/lst"]`, `file["lst"]`, `len(file)` and iteration over
-    the paths. It is closed at the end of a `with` block, or by `close`. It can be pickled: by path
-    and version, without its content (`swathe.files.file` says how).
+    It maps paths to arrays: `file["/science/lst"]`, `file["lst"]` if no other array has this name,
+    `len(file)` and iteration over the paths. It is closed at the end of a `with` block, or by
+    `close`. It can be pickled: by path and version, without its content (`swathe.files.file` says
+    how).
 
     Attributes:
         tree: what the file says of its arrays and groups.
@@ -81,21 +79,21 @@ class ArrayFile(OpenObject):
         return iter(self.tree.arrays)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and _absolute(path) in self.tree.arrays
+        return isinstance(path, str) and self.tree.find(path) is not None
 
     def __getitem__(self, path: str) -> Array:
-        """Return an array by its path; `/` at the start may be left out.
+        """Return an array by its path, or by its last name if only one has it.
+
+        `/` at the start may be left out.
 
         Raises:
-            NoSuchArrayError: If there is no such array.
+            NoSuchArrayError: If there is no such array, or several have the name.
         """
-        description = self.tree.arrays.get(_absolute(path))
-        if description is None:
+        if not isinstance(path, str):
             raise NoSuchArrayError(
-                f"{self.url}: expected the path of an array, found {path!r:.100}; "
-                f"{self._paths_text()}"
+                f"{self.url}: expected the path of an array, found {path!r:.100}"
             )
-        return Array(self, description)
+        return Array(self, self.tree.array(path, self.url))
 
     def near(self, path: str, name: str) -> Array | None:
         """Return the array of a name in the group of another one, or in the nearest around it."""
@@ -103,38 +101,19 @@ class ArrayFile(OpenObject):
         return None if description is None else Array(self, description)
 
     def array(self, path: str | None = None) -> Array:
-        """Return an array by its path, by default the only one with two axes or more.
+        """Return an array by path or name, by default the only one with two axes or more.
 
         Coordinates of other arrays do not count.
 
         Raises:
             NoSuchArrayError: If there is no such array, or there are several.
         """
-        if path is not None:
-            return self[path]
-        description = self.tree.only_plane
-        if description is None:
-            raise NoSuchArrayError(
-                f"{self.url}: expected one array with two axes or more, found "
-                f"{len(self.tree.planes())}: give array=; {self._paths_text()}"
-            )
-        return Array(self, description)
+        return Array(self, self.tree.array(None, self.url)) if path is None else self[path]
 
     def read_by_library(self, array: ArrayDescription, start: list[int], stop: list[int]) -> bytes:
         """Return the elements `[start, stop)` of an array that only the library reads."""
         file = reads_of(self._native)
         return read(file, self.format, array.path, array.shape, start, stop, self.url)
-
-    def _paths_text(self) -> str:
-        paths = list(self.tree.arrays)
-        if not paths:
-            return "the file has no array"
-        more = ", ..." if len(paths) > MOST_NAMES else ""
-        return f"arrays are {', '.join(paths[:MOST_NAMES])}{more}"
-
-
-def _absolute(path: str) -> str:
-    return path if path.startswith("/") else f"/{path}"
 
 
 def tree_of(native: _swathe.Object) -> ArrayTree | None:

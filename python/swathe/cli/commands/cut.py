@@ -126,7 +126,10 @@ def cut(
     ] = None,
     array: Annotated[
         str | None,
-        typer.Option(help="Path of the array in a file that is not FITS, as /lst."),
+        typer.Option(
+            help="Path of the array in a file that is not FITS, as /grid/lst; its last name, lst, "
+            "if no other array has it."
+        ),
     ] = None,
     index: Annotated[
         list[str] | None,

@@ -31,7 +31,8 @@ def reduce(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="Array to reduce, as /lst; default: the only one with two axes or more.",
+            help="Array to reduce, as /grid/lst or lst; default: the only one with two axes or "
+            "more.",
         ),
     ] = None,
     statistics: Annotated[

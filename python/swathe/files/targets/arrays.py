@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ FITS_NAMES = re.compile(r"\.(fits?|fts|fz)(\.(gz|bz2|z|fz))?$", re.IGNORECASE)
 MOST_REMOTE = 1000
 """Other files on servers that are opened to see what they are. If all of these are FITS, and no row
 names an array, the rest is taken for FITS."""
-MOST_PATHS = 20
-"""Number of arrays named in an error."""
 THREADS = 8
 """Files that are described at the same time."""
 MOST_IN_TURN = 64
@@ -57,6 +56,8 @@ def with_arrays(
         return rows
     faults: dict[int, Fault] = {}
     planes = rows.planes.list()
+    # What an error lists is looked for once, not for each of its rows.
+    array_of = lru_cache(maxsize=1000)(partial(_array_of, trees))
     for row, (source, hdu) in enumerate(zip(sources, hdus, strict=True)):
         if source in faults_by_file:
             if sound[row]:
@@ -65,9 +66,9 @@ def with_arrays(
         tree = trees.get(source)
         if tree is None or not sound[row]:
             continue
-        array = tree.arrays.get(hdu) if hdu is not None else tree.only_plane
-        if array is None:
-            faults[row] = ("error", f"{source}: {_missing(tree, hdu)}")
+        array = array_of(source, hdu)
+        if isinstance(array, SwatheError):
+            faults[row] = fault_of(array)
             continue
         hdus[row] = array.path
         try:
@@ -78,12 +79,14 @@ def with_arrays(
     return rows.with_status(faults)
 
 
-def _missing(tree: ArrayTree, path: str | None) -> str:
-    """Return why a row has no array."""
-    paths = list(tree.arrays)
-    some = ", ".join(paths[:MOST_PATHS]) + (", ..." if len(paths) > MOST_PATHS else "")
-    what = "one array with two axes or more" if path is None else f"an array {path}"
-    return f"expected {what}, found {some or 'none'}"
+def _array_of(
+    trees: Mapping[str, ArrayTree], source: str, path: str | None
+) -> ArrayDescription | SwatheError:
+    """Return the array of a row, or why it has none."""
+    try:
+        return trees[source].array(path, source)
+    except SwatheError as error:
+        return error
 
 
 def _trees_of(

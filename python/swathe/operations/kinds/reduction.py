@@ -84,7 +84,7 @@ class ReduceOperation(ReducingOperation):
         OperationOption(
             "array",
             "Array",
-            "Array of granules whose row names none, as /lst; by default the only one",
+            "Array of granules whose row names none, as lst or /grid/lst; by default the only one",
             (),
             "",
         ),

@@ -176,7 +176,8 @@ def reduce(
         grid: `0.25deg`, `0.5x0.25deg` (latitude x longitude), `N80` (Gaussian), `healpix64`
             (nested), `healpix64-ring`, or a `GridSpec`.
         statistics: some of mean, count, std, min, max and mode (of integers of at most 256 values).
-        array: path of the variable in each file; by default the only one with two axes or more.
+        array: path of the variable in each file, or its last name if no other array has it; by
+            default the only one with two axes or more.
         where: condition on arrays of the same file, such as `qa & 3 == 0`; other pixels are fill.
         threads: threads that find cells; by default one for each core. Results do not depend on it.
 

@@ -6,7 +6,6 @@ Values are masked and scaled by the CF conventions (sections 2.5.1 and 8.1) befo
 from __future__ import annotations
 
 import math
-import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -219,11 +218,13 @@ def _field(file: ArrayFile, variable: Array, name: str) -> Array:
     Raises:
         NoSuchArrayError: If there is none, or several.
     """
-    others = [path for path in file if posixpath.basename(path) == name]
-    other = file.near(variable.path, name) or (file[others[0]] if len(others) == 1 else None)
-    if other is None:
-        raise NoSuchArrayError(f"{file.url}: expected an array {name!r:.60} for where, found none")
-    return other
+    other = file.near(variable.path, name)
+    if other is not None:
+        return other
+    try:
+        return file[name]
+    except NoSuchArrayError as error:
+        raise NoSuchArrayError(f"where: {error}") from error
 
 
 def _field_values(variable: Array, other: Array) -> Any:
