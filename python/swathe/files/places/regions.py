@@ -48,28 +48,45 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
         RegionError: If the bounds are invalid, or the array has no place, or several.
     """
     box = Bounds.of(bounds)
-    what = f"{array.url}, array {array.path}"
-    if has_place(array):
-        parts = raster_ranges(array, box)
-    elif (grid := eos_grid(array)) is not None:
-        parts = grid.ranges(box)
-    elif (pair := pair_on_axes(array)) is None:
-        region = tie_points_of(array).box(box)
-        parts = [] if region is None else [region]
-    else:
-        latitude, longitude = pair
-        rows, columns = axes_of(latitude, array), axes_of(longitude, array)
-        assert rows is not None
-        assert columns is not None
-        if rows == columns:
-            ends = swath_box(latitude, longitude, box)
-            parts = [] if ends is None else [dict(zip(rows, ends, strict=True))]
-        else:
-            y, x = grid_ranges(latitude, longitude, box)
-            parts = [{rows[0]: row, columns[0]: column} for row in y for column in x]
+    parts = _parts(array, box)
     if not parts:
-        raise NoOverlapError(f"{what}: expected pixels in the bounds {box}, found none")
+        raise NoOverlapError(
+            f"{array.url}, array {array.path}: expected pixels in the bounds {box}, found none; "
+            f"{_coverage(array)}"
+        )
     return parts
+
+
+def _parts(array: Array, box: Bounds) -> list[dict[int, tuple[int, int]]]:
+    """Return the parts of an array with pixels in bounds."""
+    if has_place(array):
+        return raster_ranges(array, box)
+    if (grid := eos_grid(array)) is not None:
+        return grid.ranges(box)
+    if (pair := pair_on_axes(array)) is None:
+        region = tie_points_of(array).box(box)
+        return [] if region is None else [region]
+    latitude, longitude = pair
+    rows, columns = axes_of(latitude, array), axes_of(longitude, array)
+    assert rows is not None
+    assert columns is not None
+    if rows == columns:
+        ends = swath_box(latitude, longitude, box)
+        return [] if ends is None else [dict(zip(rows, ends, strict=True))]
+    y, x = grid_ranges(latitude, longitude, box)
+    return [{rows[0]: row, columns[0]: column} for row in y for column in x]
+
+
+def _coverage(array: Array) -> str:
+    """Return what an array covers, for an error. All its places are read again, once for a file."""
+    from swathe.files.places.coverage import Coverage
+
+    key = Coverage, array.path
+    if key not in array.tree.memo:
+        coverage = Coverage()
+        _parts(array, coverage)
+        array.tree.memo[key] = str(coverage)
+    return str(array.tree.memo[key])
 
 
 def pair_on_axes(array: Array) -> tuple[Array, Array] | None:

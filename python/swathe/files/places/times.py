@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,12 @@ def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, i
     if start > end or (last.is_date and start == end):
         raise RegionError(f"time: expected from before to, found {times[0]} and {times[1]}")
 
+    least, largest = math.inf, -math.inf
+
     def mask_of_values(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        nonlocal least, largest
+        least = min(least, values.min(initial=math.inf, where=values == values))
+        largest = max(largest, values.max(initial=-math.inf, where=values == values))
         before_end = values < end if last.is_date else values <= end
         return (values >= start) & before_end
 
@@ -69,7 +75,13 @@ def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, i
             lambda start, stop: mask_of_values(values_of(coordinate, start, stop)),
         )
     if ends is None:
-        raise NoOverlapError(f"{what}: expected times from {times[0]} to {times[1]}, found none")
+        some = (
+            f"{least:.15g} to {largest:.15g} ({attrs.get('units')})" if least <= largest else "fill"
+        )
+        raise NoOverlapError(
+            f"{what}: expected times from {times[0]} to {times[1]}, found none; its times are "
+            f"{some}"
+        )
     return dict(zip(axes, ends, strict=True))
 
 
