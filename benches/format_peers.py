@@ -150,6 +150,49 @@ def hdf5_ways(path: str, array: str, places: Places, window: int) -> Ways:
     return ways
 
 
+def netcdf_ways(path: str, names: tuple[str, ...], places: Places, window: int) -> Ways:
+    """netCDF4 and h5py, opened for each window, and kept open without their caches of chunks.
+
+    Args:
+        path: the file.
+        names: its array; then its coordinates along y and x, whose parts are read, too.
+        places: first row and column of each window.
+        window: rows and columns of each.
+    """
+    import h5py
+    from netCDF4 import Dataset
+
+    array, *others = names
+
+    def open_netcdf() -> Any:
+        file = Dataset(path)
+        file.set_auto_maskandscale(False)
+        return file
+
+    def read(file: Any, y: int, x: int) -> None:
+        file[array][y : y + window, x : x + window]
+        for other, start in zip(others, (y, x), strict=False):
+            file[other][start : start + window]
+
+    def opened(open_file: Callable[[], Any]) -> None:
+        for y, x in places:
+            with open_file() as file:
+                read(file, y, x)
+
+    def kept(file: Any) -> None:
+        for y, x in places:
+            read(file, y, x)
+
+    netcdf = open_netcdf()
+    netcdf[array].set_var_chunk_cache(size=0, nelems=1, preemption=0)
+    return {
+        "netCDF4, opened for each": partial(opened, open_netcdf),
+        "netCDF4, kept open": partial(kept, netcdf),
+        "h5py, opened for each": partial(opened, partial(h5py.File, path)),
+        "h5py, kept open": partial(kept, h5py.File(path, rdcc_nbytes=0)),
+    }
+
+
 def h5coro_ways(file: str, driver: str, array: str, places: Places, window: int) -> Ways:
     """h5coro, which keeps no index: opened for each window.
 

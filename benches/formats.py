@@ -3,12 +3,14 @@
     python benches/formats.py [--only windows --only tiff ...] [--repeats N]
 
 Parts: `windows` (chunked, deflated HDF5 on disk, chunks of 100, 256 and 512, on one and two
-threads; h5py opened for each cut, and kept open without its cache of chunks), `tiff` (a tiled,
-deflated GeoTIFF; rasterio), `asdf` (an uncompressed array of 4,096 x 4,096; asdf), `zarr` (a
-folder of version 3, zstd; zarr-python opened for each cut, and kept open), `index` (the
-index of a file of 100,000 chunks), `remote` and `remote_zarr` (nginx behind 56 ms and 160 Mb/s;
-h5py over fsspec, zarr-python). Other peers are those of `format_peers.py` that are installed.
-Decoded chunks are not cached by either side, indexes are known unless the line says otherwise.
+threads; h5py opened for each cut, and kept open without its cache of chunks), `netcdf` (the same
+chunks in NetCDF4 that netCDF4-python wrote, alone and with coordinates, on one thread; netCDF4 and
+h5py, both ways), `tiff` (a tiled, deflated GeoTIFF; rasterio), `asdf` (an uncompressed array of
+4,096 x 4,096; asdf), `zarr` (a folder of version 3, zstd; zarr-python opened for each cut, and kept
+open), `index` (the index of a file of 100,000 chunks), `remote` and `remote_zarr` (nginx behind
+56 ms and 160 Mb/s; h5py over fsspec, zarr-python). Other peers are those of `format_peers.py` that
+are installed. Decoded chunks are not cached by either side, indexes are known unless the line says
+otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import swathe
-from format_peers import hdf5_ways, hdf5_ways_of_server, roman_ways, tiff_ways, zarr_ways
+from format_peers import (
+    hdf5_ways,
+    hdf5_ways_of_server,
+    netcdf_ways,
+    roman_ways,
+    tiff_ways,
+    zarr_ways,
+)
 from harness import options, save, survey
 from links import FOLDER, Link, probe, reach, work
 
@@ -39,7 +48,7 @@ SIDE, WINDOW = 4096, 100
 CHUNKS = (100, 256, 512)
 MANY_CHUNKS = 100_000
 LINK = Link("nginx", 56, shared=20_000_000)
-PARTS = ("windows", "tiff", "asdf", "zarr", "index", "remote", "remote_zarr")
+PARTS = ("windows", "netcdf", "tiff", "asdf", "zarr", "index", "remote", "remote_zarr")
 
 
 def main() -> None:
@@ -140,6 +149,40 @@ def measure_windows(side: int, args: Any) -> Any:
             name = f"HDF5, chunks of {chunk}"
             results[name] = compare(name, ways, len(places), args.repeats)
     return results
+
+
+def measure_netcdf(side: int, args: Any) -> Any:
+    """Windows from chunked, deflated NetCDF4; with coordinates, theirs are read, too."""
+    data, places, results = pixels(side), corners(args.windows, side), {}
+    cases = [(chunk, False) for chunk in CHUNKS] + [(CHUNKS[1], True)]
+    for chunk, has_coordinates in cases:
+        name = f"NetCDF4, {chunk}, y and x" if has_coordinates else f"NetCDF4, chunks of {chunk}"
+        path = str(FOLDER / f"{name}.nc")
+        make_netcdf(path, data, chunk, has_coordinates)
+        names = ("a", "y", "x") if has_coordinates else ("a",)
+        y, x = places[0]
+        cut: Any = swathe.cut(path, array="a", box=(x, y, WINDOW, WINDOW))
+        assert (cut.data == data[y : y + WINDOW, x : x + WINDOW]).all()
+        assert set(cut.coords) == {*names[1:]}
+        ways: dict[str, Callable[[], Any]] = {
+            "swathe": partial(swathe_windows, path, "/a", places),
+            **netcdf_ways(path, names, places, WINDOW),
+        }
+        results[name] = compare(name, ways, len(places), args.repeats)
+    return results
+
+
+def make_netcdf(path: str, data: NDArray[np.int16], chunk: int, has_coordinates: bool) -> None:
+    """Write NetCDF4 with square chunks, shuffled and deflated."""
+    from netCDF4 import Dataset
+
+    with Dataset(path, "w") as file:
+        for name, length in zip("yx", data.shape, strict=True):
+            file.createDimension(name, length)
+            if has_coordinates:
+                file.createVariable(name, "f8", (name,))[:] = np.arange(length) / 10
+        options: dict[str, Any] = {"zlib": True, "shuffle": True, "chunksizes": (chunk, chunk)}
+        file.createVariable("a", "i2", ("y", "x"), **options)[:] = data
 
 
 def measure_tiff(side: int, args: Any) -> Any:
