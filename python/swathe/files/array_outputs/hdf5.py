@@ -10,6 +10,8 @@ from swathe.core.errors import OptionError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from swathe.files.variable import VariableSet
 
 INTERNAL = frozenset(
@@ -108,20 +110,35 @@ def _add(file: Any, name: str, data: Any, attrs: Mapping[str, Any]) -> Any:
 
 
 def _set_attributes(of: Any, attrs: Mapping[str, Any]) -> None:
-    """Write attributes as NetCDF has them: characters, and vectors of numbers."""
+    """Write attributes as NetCDF has them: characters, and vectors of numbers.
+
+    A new object has none of these names, so that they are created without the checks of `attrs`.
+    """
     import h5py
     import numpy as np
 
     for name, value in attrs.items():
         if name in INTERNAL:
             continue
-        if isinstance(value, str):
+        if isinstance(value, str) and value:
             # Characters in ASCII are the plain text of NetCDF; others are a string of UTF-8.
-            text = np.bytes_(value.encode()) if value.isascii() else value
-            of.attrs[name] = text if value else h5py.Empty("S1")
+            if value.isascii():
+                _create(of, name, np.array(value.encode()))
+            else:
+                of.attrs[name] = value
+        elif isinstance(value, str):
+            of.attrs[name] = h5py.Empty("S1")
         elif np.asarray(value).dtype.kind == "O":
             of.attrs.create(
                 name, [str(each) for each in np.ravel(value)], dtype=h5py.string_dtype()
             )
         else:
-            of.attrs[name] = np.atleast_1d(value)
+            _create(of, name, np.atleast_1d(value))
+
+
+def _create(of: Any, name: str, value: NDArray[Any]) -> None:
+    """Write an attribute that an object does not have yet."""
+    from h5py import h5a, h5s, h5t
+
+    dtype = h5t.py_create(value.dtype, logical=True)
+    h5a.create(of.id, name.encode(), dtype, h5s.create_simple(value.shape)).write(value)
