@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ UNITS = {
 }
 """Names of units of time, and their nanoseconds. Months and years have no fixed length."""
 LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+LAST_YEAR = 9999
+"""Last year of times that are written as text."""
+MOST_VALUE = 1e18
+"""Numbers from which on none is a time, in any unit."""
 REFORM = (1582, 10, 15)
 """First Gregorian day of the standard calendar; the day before is 4 October, Julian."""
 TIME = re.compile(
@@ -91,6 +96,34 @@ def day_number(calendar: str, date: tuple[int, int, int]) -> int:
     if count is None:
         raise ValueError(f"expected a calendar of {', '.join(CALENDARS)}, found {calendar!r:.100}")
     return count(date)
+
+
+def date_of(calendar: str, number: int) -> tuple[int, int, int]:
+    """Return the day with a number of `day_number`, of a year from 1 to 9999.
+
+    Raises:
+        ValueError: If the calendar is unknown, or the day is of another year.
+    """
+
+    def first_of(year: int, month: int) -> int:
+        return day_number(calendar, (year, month, 1))
+
+    if not first_of(1, 1) <= number < first_of(LAST_YEAR + 1, 1):
+        raise ValueError(f"expected a year from 1 to {LAST_YEAR}, found day {number}")
+    year = bisect_right(range(1, LAST_YEAR + 1), number, key=lambda each: first_of(each, 1))
+    month = bisect_right(range(1, 13), number, key=lambda each: first_of(year, each))
+    day = number - first_of(year, month) + 1
+    # The standard calendar has no 5 to 14 October 1582.
+    days = [each for each in (day, day + 10) if _is_day(calendar, (year, month, each), number)]
+    return year, month, days[0]
+
+
+def _is_day(calendar: str, date: tuple[int, int, int], number: int) -> bool:
+    """Check whether a date is the day with a number."""
+    try:
+        return day_number(calendar, date) == number
+    except ValueError:
+        return False
 
 
 def _check_day(date: tuple[int, int, int], is_leap: bool) -> None:
@@ -185,6 +218,20 @@ class TimeUnits:
     def value_of(self, nanoseconds: int) -> float:
         """Return a time of `nanoseconds_of` in these units."""
         return (nanoseconds - self.reference) / self.nanoseconds
+
+    def text_of(self, value: float) -> str:
+        """Return a time in these units as text, such as `2005-05-01T12:30:00`.
+
+        Raises:
+            ValueError: If its year is not from 1 to 9999.
+        """
+        if not abs(value) < MOST_VALUE:
+            raise ValueError(f"expected a time, found {value}")
+        number, rest = divmod(round(value * self.nanoseconds) + self.reference, DAY)
+        year, month, day = date_of(self.calendar, number)
+        minutes, second = divmod(rest // SECOND, 60)
+        hour, minute = divmod(minutes, 60)
+        return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
 def nanoseconds_of(moment: Moment, calendar: str) -> int:

@@ -75,14 +75,21 @@ def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, i
             lambda start, stop: mask_of_values(values_of(coordinate, start, stop)),
         )
     if ends is None:
-        some = (
-            f"{least:.15g} to {largest:.15g} ({attrs.get('units')})" if least <= largest else "fill"
-        )
         raise NoOverlapError(
-            f"{what}: expected times from {times[0]} to {times[1]}, found none; its times are "
-            f"{some}"
+            f"{what}: expected times from {times[0]} to {times[1]}, found none; "
+            f"{_span(units, least, largest)}"
         )
     return dict(zip(axes, ends, strict=True))
+
+
+def _span(units: TimeUnits, least: float, largest: float) -> str:
+    """Return which times an array has, for an error."""
+    if least > largest:
+        return "it has no time"
+    try:
+        return f"its times are from {units.text_of(least)} to {units.text_of(largest)}"
+    except ValueError:
+        return f"its times are numbers from {least:g} to {largest:g}"
 
 
 def time_of(array: Array) -> Array:
