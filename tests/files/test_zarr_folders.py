@@ -173,6 +173,28 @@ def test_a_cut_is_a_zarr_that_xarray_reads(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "cut.zarr"]
 
 
+def test_attributes_of_one_number_are_numbers_if_the_source_is_netcdf(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(source := tmp_path / "a.h5", "w") as file:
+        file["lst"] = np.arange(12, dtype="i2").reshape(3, 4)
+        file["lst"].attrs.update({"scale_factor": np.array([0.5]), "range": np.array([1, 2])})
+        file.attrs["orbit"] = np.array([7])
+    path = tmp_path / "cut.zarr"
+    swathe.cut(source, array="lst", box=(0, 0, 2, 2)).write(path)
+    attrs = json.loads((path / "lst/zarr.json").read_text())["attributes"]
+    assert attrs == {"scale_factor": 0.5, "range": [1, 2]}
+    assert json.loads((path / "zarr.json").read_text())["attributes"]["orbit"] == 7
+
+
+def test_attributes_of_a_zarr_stay_lists(folder: Path, tmp_path: Path) -> None:
+    meta = json.loads((folder / "lst/zarr.json").read_text())
+    meta["attributes"]["one"] = [1]
+    (folder / "lst/zarr.json").write_text(json.dumps(meta))
+    path = tmp_path / "cut.zarr"
+    swathe.cut(folder, array="/lst", box=(0, 0, 3, 3)).write(path)
+    assert json.loads((path / "lst/zarr.json").read_text())["attributes"]["one"] == [1]
+
+
 @pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
 @pytest.mark.parametrize(
     "dtype", ["?", "i1", ">i2", "<u8", "<f2", ">f8", "<c8", "<U3", "S4", "<M8[s]"]

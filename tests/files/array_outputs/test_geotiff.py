@@ -16,11 +16,14 @@ rasterio = pytest.importorskip("rasterio")
 VALUES = np.arange(12 * 20.0).reshape(12, 20)
 
 
-def made(path: Path, latitudes: Any, dtype: str = "i2") -> Path:
+LONGITUDES = np.arange(20, dtype="f4") * 0.1 + 5
+
+
+def made(path: Path, latitudes: Any, dtype: str = "i2", longitudes: Any = LONGITUDES) -> Path:
     values = np.where(VALUES % 7 == 0, np.nan, VALUES)
     coords = {
         "lat": ("lat", latitudes, {"units": "degrees_north"}),
-        "lon": ("lon", np.arange(20, dtype="f4") * 0.1 + 5, {"units": "degrees_east"}),
+        "lon": ("lon", longitudes, {"units": "degrees_east"}),
     }
     packing = {"dtype": dtype, "scale_factor": 0.5, "add_offset": 100.0, "_FillValue": -999}
     dataset = xarray.Dataset({"t2": (("lat", "lon"), values, {"units": "K"})}, coords)
@@ -47,6 +50,24 @@ def test_packing_and_place_are_kept(tmp_path: Path, direction: int) -> None:
         assert (x, y) == pytest.approx((5.9, latitudes[6]), abs=1e-6)
         physical = file.read(1, masked=True) * file.scales[0] + file.offsets[0]
     np.testing.assert_array_equal(physical.filled(np.nan), cutout.physical)
+
+
+@pytest.mark.parametrize(
+    ("longitudes", "west"),
+    [
+        (np.arange(200, 250, 2.5), -158.75),
+        (np.arange(250, 200, -2.5), -128.75),
+        (np.arange(178, 188, 0.5), 178.25),  # across the dateline: as they are
+        (np.arange(180, 190, 0.5), -179.75),
+    ],
+)
+def test_longitudes_east_of_the_dateline_become_western(
+    tmp_path: Path, longitudes: Any, west: float
+) -> None:
+    source = made(tmp_path / "a.nc", np.arange(12.0), longitudes=longitudes)
+    cut(source, array="t2", box=(1, 2, 7, 5)).write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        assert min(file.bounds.left, file.bounds.right) == pytest.approx(west)
 
 
 def test_uneven_grids_have_no_place(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ BYTE_STRING, SHORT, DOUBLE = 2, 3, 12
 """Types of tags."""
 DEGREES = {"GTModelTypeGeoKey": 2, "GTRasterTypeGeoKey": 1, "GeographicTypeGeoKey": 4326}
 """Keys of a grid of longitudes and latitudes: WGS 84, pixels are areas."""
+HALF_TURN = 180.0
+"""Degrees of the meridian where maps of EPSG:4326 end."""
 ROLES = {"scale_factor": "scale", "add_offset": "offset", "units": "unittype"}
 """Roles of items of GDAL by the names of attributes."""
 
@@ -128,7 +130,8 @@ def _has_place(attrs: Mapping[str, Any]) -> bool:
 def _grid_place(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
     """Return the tags that place a regular grid of latitudes and longitudes; empty if it is none.
 
-    Pixels are areas around the coordinates. Rows stay in their order.
+    Pixels are areas around the coordinates. Rows stay in their order. A grid that lies east of 180
+    degrees gets western longitudes: maps of EPSG:4326 end there.
     """
     import numpy as np
 
@@ -147,6 +150,8 @@ def _grid_place(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
     if len(axes) != 2 or cutout.dims[-1] == "band":
         return {}
     (y_step, y), (x_step, x) = axes
+    if min(x, x + x_step * cutout.shape[-1]) >= HALF_TURN:
+        x -= 2 * HALF_TURN
     if x_step > 0 > y_step:
         return {
             SCALE: np.array([x_step, -y_step, 0]),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 4 << 20
 """Largest size of a chunk, roughly."""
 GZIP_LEVEL = 4
+VECTORS = ("hdf5", "netcdf3", "hdf4")
+"""Formats whose attributes do not tell a number from a vector of one, as readers of JSON do."""
 ORDERS = {"<": "little", ">": "big"}
 
 
@@ -36,10 +38,12 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
     """
     axis_lengths(cutout)
     arrays: dict[str, dict[str, Any]] = {}
+    numbers = _numbers if cutout.format in VECTORS else dict
     for name, variable in cutout.variables.items():
         data = _plain_data(name, variable.data)
         chunk_shape = _chunk_shape(data.shape, data.itemsize)
-        meta = _array_metadata(name, data, chunk_shape, variable.dims, variable.attrs)
+        attrs = numbers(variable.attrs)
+        meta = _array_metadata(name, data, chunk_shape, variable.dims, attrs)
         arrays[name] = meta
         yield f"{name}/{NODE}", _json(meta)
         for place in product(
@@ -50,7 +54,17 @@ def zarr_members(cutout: VariableSet) -> Iterator[tuple[str, bytes]]:
                 f"{name}/{key}",
                 gzip.compress(_chunk(data, place, chunk_shape), GZIP_LEVEL, mtime=0),
             )
-    yield NODE, _json(group_metadata(arrays, _attributes(cutout.attrs_with_history())))
+    yield NODE, _json(group_metadata(arrays, _attributes(numbers(cutout.attrs_with_history()))))
+
+
+def _numbers(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes with numbers for vectors of one number."""
+    import numpy as np
+
+    return {
+        name: value.reshape(()) if isinstance(value, np.ndarray) and value.size == 1 else value
+        for name, value in attrs.items()
+    }
 
 
 def _plain_data(name: str, data: NDArray[Any]) -> NDArray[Any]:
