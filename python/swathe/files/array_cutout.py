@@ -295,10 +295,11 @@ class ArrayCutout:
 
         from swathe.core.folder_output import refuse_overlap, write_folder
         from swathe.core.outputs import write_file
-        from swathe.files.array_outputs import saving, typed_errors
+        from swathe.files.array_outputs import saving, typed_errors, warn_of_planes
 
         path = Path(path)
         refuse_overlap(path, self.url)
+        warn_of_planes(self, path)
         if path.suffix.lower() == ".zarr":
             from swathe.files.array_outputs.zarr import zarr_members
 

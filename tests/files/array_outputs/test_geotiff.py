@@ -81,3 +81,17 @@ def test_quality_planes_that_are_missing_are_a_warning(tmp_path: Path) -> None:
     source = made(tmp_path / "a.nc", np.arange(12.0))
     with pytest.warns(UserWarning, match="expected quality planes in ancillary_variables"):
         cut(source, array="t2", box=(3, 2, 7, 5), with_quality=True)
+
+
+@pytest.mark.parametrize("suffix", ["tif", "npy", "png"])
+def test_quality_planes_that_a_file_leaves_out_are_a_warning(tmp_path: Path, suffix: str) -> None:
+    values = np.arange(12, dtype="i2").reshape(3, 4)
+    attrs = {"ancillary_variables": "qa"}
+    dataset = xarray.Dataset({"t2": (("y", "x"), values, attrs), "qa": (("y", "x"), values)})
+    dataset.to_netcdf(tmp_path / "a.nc")
+    cutout = cut(tmp_path / "a.nc", array="t2", box=(0, 0, 3, 3), with_quality=True)
+    with pytest.warns(UserWarning, match=rf"\.{suffix} has one array: quality planes qa are left"):
+        cutout.write(tmp_path / f"cut.{suffix}")
+    assert (tmp_path / f"cut.{suffix}").stat().st_size
+    cutout.write(tmp_path / "cut.nc")  # no warning, which would be an error here
+    cut(tmp_path / "a.nc", array="t2", box=(0, 0, 3, 3)).write(tmp_path / f"b.{suffix}")

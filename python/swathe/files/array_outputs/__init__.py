@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -29,6 +30,10 @@ DEFAULTS = {
 """Suffix of a cut without a name, by the format of the source."""
 
 
+ONE_ARRAY = (".tif", ".tiff", ".dcm", ".npy", ".png")
+"""Suffixes of files that have the elements of one array, without other arrays beside it."""
+
+
 def suffix_of(file_format: str) -> str:
     """Return the suffix of results of a list in the format of their source.
 
@@ -47,6 +52,19 @@ def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
     """
     with typed_errors(cutout, path):
         return _saver(cutout, path)
+
+
+def warn_of_planes(cutout: VariableSet, path: Path) -> None:
+    """Warn of quality planes that a cut has and a kind of file does not hold."""
+    text = cutout.attrs.get("ancillary_variables")
+    names = text.split() if isinstance(text, str) else []
+    planes = [name for name in names if name in cutout.variables]
+    if planes and path.suffix.lower() in ONE_ARRAY:
+        warnings.warn(
+            f"{path}: {path.suffix} has one array: quality planes {', '.join(planes)} are left "
+            "out; write .nc, .h5, .zarr, .asdf or .fits",
+            stacklevel=3,
+        )
 
 
 @contextmanager
