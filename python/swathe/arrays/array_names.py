@@ -24,7 +24,7 @@ class ArrayNames:
 
     def __init__(self, paths: Iterable[str]) -> None:
         """Sort the paths by their last names."""
-        self._all = list(paths)
+        self._all = dict.fromkeys(paths)
         self._paths: dict[str, list[str]] = {}
         for path in self._all:
             self._paths.setdefault(posixpath.basename(path), []).append(path)
@@ -35,7 +35,7 @@ class ArrayNames:
         `/` at the start may be left out. A path comes before the last names of others.
         """
         name = text.removeprefix("/")
-        if f"/{name}" in self._paths.get(posixpath.basename(name), ()):
+        if f"/{name}" in self._all:
             return f"/{name}"
         alike = self._paths.get(name, ())
         return alike[0] if len(alike) == 1 else None
@@ -51,9 +51,8 @@ class ArrayNames:
     @property
     def text(self) -> str:
         """Return which arrays there are, for an error."""
-        return (
-            f"arrays are {_some(self._all, MOST_PATHS)}" if self._all else "the file has no array"
-        )
+        paths = [*self._all]
+        return f"arrays are {_some(paths, MOST_PATHS)}" if paths else "the file has no array"
 
     def _near(self, text: str) -> list[str]:
         """Return the paths whose last name is like that of a text, or has it in it."""
