@@ -15,6 +15,7 @@ import swathe
 from swathe.core.errors import (
     FormatError,
     LimitError,
+    NoSuchArrayError,
     NotFoundError,
     OptionError,
     OutputError,
@@ -346,6 +347,22 @@ def test_each_array_has_the_place_of_its_own_group(tmp_path: Path) -> None:
     result = swathe.reduce(str(path), array="/B/lst", grid="10deg")
     rows, columns = np.nonzero(result["count"])
     assert (rows.tolist(), columns.tolist()) == ([13], [22])
+
+
+def test_arrays_are_named_by_their_last_names(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = str(tmp_path / "groups.h5")
+    with h5py.File(path, "w") as file:
+        places = np.arange(5.0).repeat(5).reshape(5, 5)
+        file["A/lst"], file["A/Latitude"], file["A/Longitude"] = places, places, places.T
+        file["B/qa"] = (places > 1).astype("u1")
+        file["B/flag"] = file["C/flag"] = file["B/qa"][...]
+    result = swathe.reduce(path, array="lst", grid="10deg", where="qa == 1")
+    assert result["count"].sum() == 15
+    with pytest.raises(NoSuchArrayError, match="found 'last'; near it are /A/lst"):
+        swathe.reduce(path, array="last", grid="10deg")
+    with pytest.raises(NoSuchArrayError, match=r"where: .* 2 arrays have this name: /B/flag, /C"):
+        swathe.reduce(path, array="lst", grid="10deg", where="flag == 1")
 
 
 def test_places_of_5_km_are_interpolated_for_values_of_1_km(
