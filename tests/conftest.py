@@ -94,6 +94,7 @@ settings.load_profile("swathe")
 MORE = frozenset(
     {
         "algorithms/test_builds",
+        "algorithms/test_cwl_runs",
         "algorithms/test_first_session",
         "algorithms/test_trial",
         "attack/test_arguments",

@@ -11,8 +11,8 @@ from swathe.core.grouping import GroupBy
 ParameterType: TypeAlias = Literal["integer", "number", "string", "boolean"]
 PARAMETER_TYPES: tuple[ParameterType, ...] = get_args(ParameterType)
 Scalar: TypeAlias = int | float | str | bool
-Language: TypeAlias = Literal["python", "c", "c++", "fortran"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
+Language: TypeAlias = Literal["python", "c", "c++", "fortran", "cwl"]
+COMPILER_LANGUAGES: tuple[Language, ...] = ("c", "c++", "fortran")
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ class Algorithm:
         libraries: libraries that it uses: `swathe`, or those of its owner as `NAME@VERSION`.
         environment: name of an environment of the operator; empty: the portal's own.
         description: noun phrase for lists.
+        notes: what its document of CWL asks for that is ignored.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Algorithm:
     libraries: tuple[str, ...] = ()
     environment: str = ""
     description: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -20,6 +20,7 @@ from swathe.algorithms.call_files import (
     granule_list,
 )
 from swathe.algorithms.compiler import PACKAGE, Confinement, write_files
+from swathe.algorithms.cwl_header import DOCUMENT
 from swathe.algorithms.definition import Algorithm, Scalar
 from swathe.algorithms.environments import environment_of
 from swathe.algorithms.groups import GranuleGroup
@@ -35,7 +36,7 @@ from swathe.core.errors import AlgorithmError, OptionError, SandboxUnavailableEr
 from swathe.core.host import cores
 from swathe.sandbox.request import Mode
 
-RUNNER = Path(__file__).parent / "box_main.py"
+RUNNER, CWL_RUNNER = (Path(__file__).parent / name for name in ("box_main.py", "box_cwl.py"))
 SPARE_USERS = 1
 """User ids that jobs leave to what users upload and try meanwhile."""
 PROCESSES = 64
@@ -331,9 +332,10 @@ def _start(
         write_files(files, folder / name)
         paths += [name, *(f"{name}/{path}" for path in files if path.endswith(SUFFIX))]
     python = call.python or settings.python
+    runner = CWL_RUNNER if call.algorithm.language == "cwl" else RUNNER
     return _Start(
-        [python.executable, "-I", "-B", str(RUNNER)],
-        (*python.folders, RUNNER.parent),
+        [python.executable, "-I", "-B", str(runner)],
+        (*python.folders, runner.parent),
         tuple(sandbox.Input(name, folder / name) for name in packages),
         (*paths, *map(str, python.paths)),
     )
@@ -364,7 +366,8 @@ def _request(
     }
     variables: dict[str, str] = {}
     if algorithm.build is None:
-        own = {"source": f"{PACKAGE}/{MAIN}", "paths": start.paths}
+        main = DOCUMENT if algorithm.language == "cwl" else MAIN
+        own = {"source": f"{PACKAGE}/{main}", "paths": start.paths}
         texts = {JSON: call_json({**own, **values})}
     else:
         texts = {

@@ -1,4 +1,4 @@
-"""Source of an algorithm, and its header: TOML in a comment of Python, or a file of a package.
+"""Source of an algorithm, and its header: TOML in a comment of Python or a package, or CWL.
 
 References:
     PEP 723, inline script metadata.
@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from swathe.algorithms.cwl_document import is_cwl, parse_document
+from swathe.algorithms.cwl_header import DOCUMENT, cwl_header, runnable_document
 from swathe.algorithms.pack_folder import pack_folder
 from swathe.algorithms.tar_files import MOST_PACKAGE_BYTES, is_tar, tar_files
 from swathe.core.errors import AlgorithmError, NotFoundError, SettingsError
@@ -37,9 +39,10 @@ class Source:
 
     Attributes:
         label: name of the file in errors.
-        content: the file: Python, or a package.
-        header: values of its block `script`, or of the description of the package.
-        files: files of the package; of a single file, that file as `algorithm.py`.
+        content: the file: Python, a document of CWL, or a package.
+        header: values of its block `script`, of the description of the package, or of CWL.
+        files: files of the package; of a single file, that file as `algorithm.py` or
+            `algorithm.cwl`.
     """
 
     label: str
@@ -50,11 +53,11 @@ class Source:
     @property
     def described_in(self) -> str:
         """Return the name of the file that has the header."""
-        return DESCRIPTION if DESCRIPTION in self.files else MAIN
+        return next((name for name in (DESCRIPTION, MAIN) if name in self.files), DOCUMENT)
 
 
 def read_source(path: Path) -> Source:
-    """Read the source of an algorithm: a file of Python, a package, or a folder to pack.
+    """Read the source of an algorithm: a file of Python or CWL, a package, or a folder to pack.
 
     Raises:
         NotFoundError: If there is no such file.
@@ -84,7 +87,7 @@ def parse_source(content: bytes, label: str) -> Source:
     """Parse the header of a source.
 
     Args:
-        content: a file of Python in UTF-8, or a package: a tar, plain or gzip.
+        content: a file of Python or CWL in UTF-8, or a package: a tar, plain or gzip.
         label: its name in errors.
 
     Raises:
@@ -92,6 +95,8 @@ def parse_source(content: bytes, label: str) -> Source:
             damaged one.
     """
     if not is_tar(content):
+        if is_cwl(content, label):
+            return parse_cwl(content, label)
         return Source(label, content, _script_header(content, label), {MAIN: content})
     files = tar_files(content, label)
     homes = [name for name in (DESCRIPTION, MAIN) if name in files]
@@ -106,14 +111,32 @@ def parse_source(content: bytes, label: str) -> Source:
     return Source(label, content, parse(files[homes[0]], name), files)
 
 
+def parse_cwl(content: bytes, label: str) -> Source:
+    """Parse the header of a document of CWL.
+
+    Raises:
+        AlgorithmError: If it is none, or asks for what a run cannot have.
+    """
+    if not is_cwl(content):
+        raise AlgorithmError(
+            f"{label}: expected CWL with the key cwlVersion at the start of a line, found none"
+        )
+    header = cwl_header(parse_document(content, label), label)
+    return Source(label, content, header, {DOCUMENT: content})
+
+
 @lru_cache(maxsize=2)
 def package_files(content: bytes, label: str) -> Mapping[str, bytes]:
-    """Return the files of a source that was parsed before; groups of an algorithm share them.
+    """Return the files of a source as they run; groups of an algorithm share them.
 
     Raises:
         AlgorithmError: As in `parse_source`.
     """
-    return tar_files(content, label) if is_tar(content) else {MAIN: content}
+    if is_tar(content):
+        return tar_files(content, label)
+    if is_cwl(content):
+        return {DOCUMENT: runnable_document(content, label)}
+    return {MAIN: content}
 
 
 def parse_description(content: bytes, label: str) -> dict[str, Any]:

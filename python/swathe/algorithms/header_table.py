@@ -6,9 +6,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from swathe.core.errors import AlgorithmError
 from swathe.core.value_errors import short_text
 
 LONGEST_TEXT = 200
+MOST_FAULTS = 50
+"""Errors of a header that are told."""
+
+
+def fault_error(label: str, faults: Sequence[str]) -> AlgorithmError:
+    """Return the error that reports all faults of a definition."""
+    if len(faults) == 1:
+        return AlgorithmError(f"{label}: {faults[0]}")
+    rest = len(faults) - MOST_FAULTS
+    lines = "".join(f"\n  {fault}" for fault in faults[:MOST_FAULTS])
+    lines += f"\n  and {rest} more" if rest > 0 else ""
+    return AlgorithmError(f"{label}: {len(faults)} errors{lines}", faults)
 
 
 class HeaderTable:

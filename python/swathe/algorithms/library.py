@@ -9,7 +9,7 @@ from typing import Any
 
 from swathe.algorithms.definition import Build
 from swathe.algorithms.header import parse_description
-from swathe.algorithms.header_table import HeaderTable
+from swathe.algorithms.header_table import HeaderTable, fault_error
 from swathe.algorithms.read_build import read_build, read_paths
 from swathe.algorithms.read_definition import (
     ARGUMENT,
@@ -21,7 +21,6 @@ from swathe.algorithms.read_definition import (
     SWATHE,
     VERSION,
     VERSION_FORM,
-    fault_error,
 )
 from swathe.algorithms.tar_files import is_tar, tar_files
 from swathe.algorithms.wheels import SUFFIX, wheel_faults

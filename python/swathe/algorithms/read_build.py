@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from swathe.algorithms.definition import LANGUAGES, Build
+from swathe.algorithms.definition import COMPILER_LANGUAGES, Build
 from swathe.algorithms.header_table import HeaderTable
 from swathe.core.value_errors import short_text
 
@@ -46,7 +46,7 @@ FLAG_FORM = (
 def read_build(table: HeaderTable) -> Build:
     """Return the build of a table; errors are collected there."""
     table.refuse_unknown(KEYS)
-    language = table.choice("language", LANGUAGES[1:], None)
+    language = table.choice("language", COMPILER_LANGUAGES, None)
     sources = read_paths(table, "sources")
     if not sources and table.is_there:
         table.fault("sources", "at least one source", "none")

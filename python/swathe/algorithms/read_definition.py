@@ -5,8 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 from collections import Counter
-from collections.abc import Sequence
 
+from swathe.algorithms.cwl_header import DOCUMENT
 from swathe.algorithms.definition import (
     Algorithm,
     Build,
@@ -17,7 +17,7 @@ from swathe.algorithms.definition import (
     Window,
 )
 from swathe.algorithms.header import Source
-from swathe.algorithms.header_table import HeaderTable
+from swathe.algorithms.header_table import HeaderTable, fault_error
 from swathe.algorithms.media_types import MEDIA_TYPES
 from swathe.algorithms.read_build import read_build
 from swathe.algorithms.read_parameter import read_parameter
@@ -25,7 +25,6 @@ from swathe.algorithms.read_resources import OperatorLimits, read_resources
 from swathe.algorithms.wheels import canonical_name
 from swathe.catalog.store_settings import LONGEST_NAME as LONGEST_DATASET
 from swathe.catalog.store_urls import NAME as DATASET
-from swathe.core.errors import AlgorithmError
 from swathe.core.grouping import GROUPS
 from swathe.core.value_errors import short_text
 
@@ -44,8 +43,6 @@ KEYS = (
 )
 NAME = re.compile(r"[a-z][a-z0-9]{0,62}(?:-[a-z0-9]{1,62}){0,20}")
 NAME_FORM = "a name of lower-case letters, digits and '-', from a letter on"
-MOST_FAULTS = 50
-"""Errors of a header that are told."""
 LONGEST_NAME = 63
 VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_]{0,31}")
 VERSION_FORM = "a version as 1.2, of at most 32 letters, digits and '.+_'"
@@ -56,6 +53,8 @@ ENVIRONMENT = NAME
 ENVIRONMENT_FORM = "the name of an environment of the operator"
 ARGUMENT = re.compile(r"[a-z_][a-z0-9_]{0,59}")
 ARGUMENT_FORM = "the name of an argument in lower case"
+PORT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
+PORT_FORM = "a name of letters, digits, '_' and '-', of at most 60 characters"
 RESERVED_OUTPUTS = ("manifest", "result")
 """Names of files that jobs write beside the outputs."""
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -95,32 +94,28 @@ def read_definition(source: Source, limits: OperatorLimits | None = None) -> Alg
     table = swathe.table("algorithm", is_needed=True).without_name()
     algorithm = None
     if table.is_there:
-        algorithm = _algorithm(header, table, limits or OperatorLimits.here())
+        is_cwl = source.described_in == DOCUMENT
+        algorithm = _algorithm(header, table, limits or OperatorLimits.here(), is_cwl=is_cwl)
     if faults or algorithm is None:
         raise fault_error(source.label, faults)
     return algorithm
 
 
-def fault_error(label: str, faults: Sequence[str]) -> AlgorithmError:
-    """Return the error that reports all faults of a definition."""
-    if len(faults) == 1:
-        return AlgorithmError(f"{label}: {faults[0]}")
-    rest = len(faults) - MOST_FAULTS
-    lines = "".join(f"\n  {fault}" for fault in faults[:MOST_FAULTS])
-    lines += f"\n  and {rest} more" if rest > 0 else ""
-    return AlgorithmError(f"{label}: {len(faults)} errors{lines}", faults)
-
-
-def _algorithm(header: HeaderTable, table: HeaderTable, limits: OperatorLimits) -> Algorithm:
-    table.refuse_unknown(KEYS)
+def _algorithm(
+    header: HeaderTable, table: HeaderTable, limits: OperatorLimits, *, is_cwl: bool
+) -> Algorithm:
+    table.refuse_unknown((*KEYS, "notes") if is_cwl else KEYS)
     build = read_build(each) if (each := table.table("build")).is_there else None
-    language: Language = "python" if build is None else build.language
+    usual: Language = "cwl" if is_cwl else "python"
+    language = usual if build is None else build.language
     table.choice("language", (language,), language)
     name = table.text("name", NAME, NAME_FORM, is_needed=True, longest=LONGEST_NAME)
     version = table.text("version", VERSION, VERSION_FORM, is_needed=True)
-    inputs = {each.key: _input(each) for each in _entries(table, "inputs")}
-    outputs = {each.key: _output(each) for each in _entries(table, "outputs")}
-    parameters = {each.key: read_parameter(each) for each in _entries(table, "parameters")}
+    inputs = {each.key: _input(each) for each in _entries(table, "inputs", language)}
+    outputs = {each.key: _output(each) for each in _entries(table, "outputs", language)}
+    parameters = {
+        each.key: read_parameter(each) for each in _entries(table, "parameters", language)
+    }
     count = sum(isinstance(each, GranuleInput) for each in inputs.values())
     if count != 1:
         table.fault("inputs", "one input of granules", f"{count or 'none'}")
@@ -129,7 +124,7 @@ def _algorithm(header: HeaderTable, table: HeaderTable, limits: OperatorLimits) 
     elif all(each.is_optional for each in outputs.values()):
         table.fault("outputs", "at least one that is not optional", "none")
     for key in outputs:
-        if key in RESERVED_OUTPUTS:
+        if key.lower() in RESERVED_OUTPUTS:
             table.fault(f"outputs.{key}", "a name that is not reserved", repr(key))
     for key, homes in Counter([*inputs, *outputs, *parameters]).items():
         if homes > 1:
@@ -148,21 +143,24 @@ def _algorithm(header: HeaderTable, table: HeaderTable, limits: OperatorLimits) 
         libraries=read_libraries(table),
         environment=_environment(table, build),
         description=table.plain_text("description", 200),
+        notes=table.texts("notes", MOST_ENTRIES) if is_cwl else (),
     )
 
 
-def _entries(table: HeaderTable, key: str) -> list[HeaderTable]:
+def _entries(table: HeaderTable, key: str, language: Language) -> list[HeaderTable]:
     """Return the tables of inputs, outputs or parameters that have a valid name."""
     entries = table.table(key)
     if len(entries.values) > MOST_ENTRIES:
         table.fault(key, f"at most {MOST_ENTRIES}", str(len(entries.values)))
         return []
+    is_port = language == "cwl"
+    form, words = (PORT, PORT_FORM) if is_port else (ARGUMENT, ARGUMENT_FORM)
     tables = []
     for name in entries.values:
-        if ARGUMENT.fullmatch(name) and not keyword.iskeyword(name):
+        if form.fullmatch(name) and (is_port or not keyword.iskeyword(name)):
             tables.append(entries.table(name))
         else:
-            table.fault(key, ARGUMENT_FORM, short_text(name))
+            table.fault(key, words, short_text(name))
     return [each for each in tables if each.is_there]
 
 

@@ -10,12 +10,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from swathe.algorithms.box_python import BoxPython
 from swathe.algorithms.compiler import compiler_version
+from swathe.algorithms.cwl_header import DOCUMENT, has_scripts
+from swathe.algorithms.cwl_process import SCRIPT
 from swathe.algorithms.definition import Algorithm
+from swathe.algorithms.environment import Environment
 from swathe.algorithms.environments import environment_of
 from swathe.algorithms.header import MAIN, Source, read_source
+from swathe.algorithms.header_table import fault_error
 from swathe.algorithms.libraries import OWNER, libraries_of
-from swathe.algorithms.read_definition import fault_error, read_definition
+from swathe.algorithms.read_definition import read_definition
 from swathe.algorithms.read_resources import OperatorLimits
 from swathe.algorithms.wheels import packages_of, wheel_faults
 from swathe.catalog.catalog import Catalog
@@ -26,6 +31,10 @@ from swathe.core.value_errors import short_text
 SIGNATURE = "swathe.algorithms.run_signature"
 LIMITS = ProcessLimits(memory_mb=1024, cpu_s=10, wall_s=60.0, answer_mb=1, files=16, file_mb=0)
 """Python takes up to 500 bytes of memory for a byte of source."""
+CWLTOOL = "cwltool"
+ADVICE = "pip install cwltool into a Python of its own, then swathe environment add"
+NODE_NAMES, NODE_FOLDERS = ("node", "nodejs"), (Path("/usr/bin"),)
+"""Node.js, which evaluates JavaScript of CWL, and where runs look for it."""
 
 
 def check_algorithm(path: str | os.PathLike[str]) -> Algorithm:
@@ -82,10 +91,12 @@ def checked_definition(
     except AlgorithmError as error:
         faults.append(str(error))
     try:
-        environment, _ = environment_of(algorithm.environment, catalog)
+        environment, python = environment_of(algorithm.environment, catalog)
         faults += environment.faults_of(algorithm, packages_of(paths))
+        faults += _cwl_faults(source, algorithm, environment, python)
     except AlgorithmError as error:
-        faults.append(str(error))
+        is_cwl = algorithm.language == "cwl"
+        faults.append(f"{error}; CWL needs one with cwltool: {ADVICE}" if is_cwl else str(error))
     if faults:
         raise fault_error(source.label, faults)
     return algorithm
@@ -93,6 +104,8 @@ def checked_definition(
 
 def _file_faults(algorithm: Algorithm, source: Source) -> Iterator[str]:
     """Yield what a package lacks, or has in a form that cannot be used."""
+    if algorithm.language == "cwl":
+        return
     if algorithm.build is None:
         if MAIN not in source.files:
             yield f"expected {MAIN} with a function 'def run(...)', found none"
@@ -105,6 +118,23 @@ def _file_faults(algorithm: Algorithm, source: Source) -> Iterator[str]:
         except AlgorithmError as error:
             yield str(error)
     yield from wheel_faults(source.files)
+
+
+def _cwl_faults(
+    source: Source, algorithm: Algorithm, environment: Environment, python: BoxPython | None
+) -> Iterator[str]:
+    """Yield what a document of CWL needs and its environment lacks."""
+    if algorithm.language != "cwl":
+        return
+    if CWLTOOL not in environment.packages:
+        yield f"environment {algorithm.environment}: expected {CWLTOOL} in it, found none; {ADVICE}"
+    folders = [*NODE_FOLDERS, *([Path(python.executable).parent] if python else [])]
+    is_there = any((folder / name).is_file() for folder in folders for name in NODE_NAMES)
+    if has_scripts(source.files[DOCUMENT], source.label) and not is_there:
+        yield (
+            f"{SCRIPT}: expected Node.js as one of {', '.join(NODE_NAMES)} in "
+            f"{', '.join(map(str, folders))}, found none"
+        )
 
 
 def _signature(source: Source, process: ConfinedProcess) -> dict[str, Any]:

@@ -34,7 +34,8 @@ app = typer.Typer(help="Run your own reductions, confined, on granules.", no_arg
 Source = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="Source of the algorithm: *.py with a header, a package, or a folder."
+        metavar="FILE",
+        help="Source of the algorithm: *.py with a header, *.cwl, a package, or a folder.",
     ),
 ]
 
@@ -214,6 +215,8 @@ def _show(algorithm: Algorithm) -> None:
         f"each run: {cores}, {decimal_size_text(resources.memory)} of memory, "
         f"{seconds_text(resources.wall_s)}, {decimal_size_text(resources.output)} of outputs"
     )
+    for note in algorithm.notes:
+        print_text(f"note: {note}")
 
 
 def _arguments(algorithm: Algorithm) -> Iterator[tuple[str, str, str]]:

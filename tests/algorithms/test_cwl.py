@@ -1,0 +1,395 @@
+"""Documents of CWL: the definition that one becomes, and how one that cannot run is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import swathe
+from swathe.algorithms import static_check
+from swathe.algorithms.cwl_document import MOST_DOCUMENT_BYTES, parse_document
+from swathe.algorithms.cwl_header import runnable_document
+from swathe.algorithms.definition import Algorithm, GranuleInput, Output
+from swathe.algorithms.header import package_files, parse_source
+from swathe.algorithms.read_definition import read_definition
+from swathe.algorithms.read_resources import OperatorLimits
+from swathe.core.errors import AlgorithmError
+from tests.support import cwl
+from tests.support.cwl import COUNT, environment
+from tests.support.fits_frames import Runner
+
+LIMITS = OperatorLimits(cpu=4)
+
+
+def tool(**keys: Any) -> dict[str, Any]:
+    """Return a tool with these keys besides, or instead of, those of every tool."""
+    return {
+        "cwlVersion": "v1.2",
+        "class": "CommandLineTool",
+        "id": "tool",
+        "s:softwareVersion": "1",
+        "baseCommand": "cat",
+        "inputs": {"granules": "File"},
+        "outputs": {"table": {"type": "File", "outputBinding": {"glob": "table.csv"}}},
+        **keys,
+    }
+
+
+def hint(**keys: Any) -> dict[str, Any]:
+    return {"hints": {"swathe:Algorithm": keys}}
+
+
+def definition(document: dict[str, Any] | str) -> Algorithm:
+    text = document if isinstance(document, str) else json.dumps(document)
+    return read_definition(parse_source(text.encode(), "x.cwl"), LIMITS)
+
+
+def fault(document: dict[str, Any] | str) -> str:
+    with pytest.raises(AlgorithmError, match=r"^x\.cwl: ") as error:
+        definition(document)
+    return str(error.value)
+
+
+def test_the_document_of_the_page_is_read() -> None:
+    algorithm = definition(cwl.page_document())
+    assert (algorithm.label, algorithm.resources.wall_s) == ("count-lines@1.0", 120)
+    assert algorithm.granules[1].collection == "reports"
+
+
+def test_a_tool_becomes_a_definition() -> None:
+    algorithm = definition(COUNT)
+    assert (algorithm.label, algorithm.language) == ("count-lines@1.0", "cwl")
+    assert algorithm.description == "Count the lines of granules"
+    assert algorithm.environment == "cwl"
+    assert algorithm.inputs == {"granules": GranuleInput(least=1, most=5, group="all")}
+    assert algorithm.outputs == {"table": Output("text/csv", ".csv")}
+    factor, mode = algorithm.parameters["factor"], algorithm.parameters["mode"]
+    assert (factor.type, factor.minimum, factor.default) == ("integer", 0, 2)
+    assert factor.description == "factor of nothing"
+    assert (mode.type, mode.enum, mode.default) == ("string", ("fast", "slow"), "slow")
+    # An optional value without a default stays null; a container as a hint is told.
+    assert list(algorithm.parameters) == ["factor", "mode"]
+    assert algorithm.notes == (
+        "DockerRequirement is a hint that is ignored: programs run in the sandbox",
+    )
+
+
+@pytest.mark.parametrize(
+    ("stated", "type_", "default"),
+    [
+        ("string", "string", None),
+        ("long", "integer", None),
+        ("double", "number", None),
+        ({"type": "float", "default": 1}, "number", 1.0),
+        ({"type": ["null", "boolean"], "default": False}, "boolean", False),
+        ({"type": "string?", "default": "yes"}, "string", "yes"),
+    ],
+)
+def test_a_single_value_is_a_parameter(stated: Any, type_: str, default: Any) -> None:
+    parameter = definition(tool(inputs={"granules": "File", "x-Y": stated})).parameters["x-Y"]
+    assert (parameter.type, parameter.default) == (type_, default)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "own", "groups"),
+    [
+        ({"a": "File"}, {}, {"a": "each"}),
+        ({"a": "File[]"}, {}, {"a": "all"}),
+        ({"a": {"type": {"type": "array", "items": "File"}}, "b": "File"}, {}, {"a": "all"}),
+        ([{"id": "#main/a", "type": "File"}, {"id": "b", "type": "File?"}], {}, {"a": "each"}),
+        ({"a": "File", "b": "File"}, {"b": {"file": "b.nc"}}, {"a": "each"}),
+        ({"a": "File[]", "b": "File[]?"}, {"b": {"group": "day"}, "a": {"file": "x"}}, None),
+        ({"a": "File?", "b": "int"}, {}, {"a": "each"}),
+        ({"a": "File[]"}, {"a": {"group": "orbit"}}, {"a": "orbit"}),
+        ({"a": "File", "b": {"type": "Directory?"}}, {}, {"a": "each"}),
+    ],
+)
+def test_the_list_or_the_only_file_has_the_granules(
+    inputs: Any, own: dict[str, Any], groups: dict[str, str] | None
+) -> None:
+    document = tool(inputs=inputs, **hint(inputs=own))
+    if groups is None:
+        assert "inputs.a: expected File, File[] for granules" in fault(document)
+        return
+    name, granules = definition(document).granules
+    assert {name: granules.group} == groups
+
+
+def test_a_file_beside_the_granules_is_the_same_for_all_groups() -> None:
+    algorithm = definition(tool(inputs={"granules": "File[]", "climatology": "File"}))
+    assert algorithm.files["climatology"].file == "climatology"
+
+
+@pytest.mark.parametrize(
+    ("output", "media_type"),
+    [
+        ({"type": "stdout"}, "text/plain"),
+        ({"type": "File", "format": "iana:text/csv"}, "text/csv"),
+        ({"type": "File", "format": "http://edamontology.org/format_3650"}, "application/netcdf"),
+        ({"type": "File", "outputBinding": {"glob": "*.TIFF"}}, "image/tiff"),
+        ({"type": "File", "outputBinding": {"glob": ["a.fits", "b.fits"]}}, "application/fits"),
+        ({"type": "File[]", "outputBinding": {"glob": "*.csv"}}, "application/zip"),
+        ({"type": "Directory?", "outputBinding": {"glob": "."}}, "application/zip"),
+    ],
+)
+def test_the_media_type_is_that_of_the_format_or_the_suffix(output: Any, media_type: str) -> None:
+    spaces = {"iana": "https://www.iana.org/assignments/media-types/"}
+    outputs = {"x": output, "log": "stderr"}
+    algorithm = definition(tool(outputs=outputs, **{"$namespaces": spaces}))
+    assert algorithm.outputs["x"].media_type == media_type
+    assert algorithm.outputs["x"].is_optional == ("?" in str(output["type"]))
+
+
+def test_a_hint_says_what_the_document_does_not() -> None:
+    own = hint(
+        name="other",
+        version="3",
+        environment="ocean",
+        inputs={"granules": {"collection": "MOD11_L2", "arrays": ["LST"]}},
+        outputs={"table": {"media_type": "application/netcdf", "checks": ["LST"]}},
+        resources={"wall": "20 s"},
+    )
+    outputs = {"table": {"type": "File", "outputBinding": {"glob": "$(inputs.x)"}}}
+    algorithm = definition(tool(outputs=outputs, **own))
+    assert (algorithm.label, algorithm.environment) == ("other@3", "ocean")
+    assert algorithm.granules[1].collection == "MOD11_L2"
+    assert algorithm.outputs["table"].checks == ("LST",)
+    assert algorithm.resources.wall_s == 20
+
+
+def test_resources_are_those_that_the_tools_ask_for() -> None:
+    sizes = {"ResourceRequirement": {"coresMin": 1.5, "ramMin": 2048, "outdirMin": "$(1)"}}
+    times = {"ToolTimeLimit": {"timelimit": 1000}}
+    resources = definition(tool(requirements={**sizes, **times})).resources
+    assert (resources.cpu, resources.memory, resources.wall_s) == (2, (2048 + 256) << 20, 1060)
+    assert definition(tool()).resources.output == resources.output
+    sizes["ResourceRequirement"]["coresMin"] = 64
+    assert "resources.cpu: expected a whole number from 1 to 4" in fault(tool(requirements=sizes))
+
+
+def workflow(**steps: Any) -> dict[str, Any]:
+    inner = {key: value for key, value in tool(id="cat").items() if key != "cwlVersion"}
+    main = {
+        "class": "Workflow",
+        "id": "day",
+        "inputs": {"granules": "File[]"},
+        "outputs": {"table": {"type": "File", "outputSource": "cat/table"}},
+        "steps": {"cat": {"run": "#cat", "in": {}, "out": ["table"]}, **steps},
+    }
+    return {"cwlVersion": "v1.2", "$graph": [inner, main], "s:softwareVersion": "1"}
+
+
+def test_a_workflow_with_its_tools_is_one_algorithm() -> None:
+    algorithm = definition(workflow(two={"run": tool(id="x"), "in": {}, "out": []}))
+    assert (algorithm.label, algorithm.outputs["table"].media_type) == ("day@1", "text/csv")
+    assert algorithm.granules[1].group == "all"
+
+
+DOCKER = {"class": "DockerRequirement", "dockerPull": "alpine"}
+REFUSALS = {
+    "container": (tool(requirements=[DOCKER]), "no container: programs run in the sandbox"),
+    "container of a step": (
+        workflow(two={"run": "#cat", "requirements": [DOCKER]}),
+        "requirements: expected no container",
+    ),
+    "container within a step": (
+        workflow(two={"run": tool(requirements=[DOCKER])}),
+        "requirements: expected no container",
+    ),
+    "software": (tool(requirements={"SoftwareRequirement": {}}), "no software to install"),
+    "extension": (tool(requirements={"cwltool:MPIRequirement": {}}), "found MPIRequirement"),
+    "network": (tool(requirements={"NetworkAccess": {"networkAccess": True}}), "no network"),
+    "step elsewhere": (workflow(two={"run": "http://127.0.0.1/a.cwl"}), "steps.two.run: expected"),
+    "step in a file": (workflow(two={"run": "../a.cwl"}), "a process of this document"),
+    "step unknown": (workflow(two={"run": "#other"}), "found '#other'"),
+    "step elsewhere by its end": (workflow(two={"run": "http://h/#cat"}), "found 'http://h/#cat'"),
+    "step without a process": (workflow(two={}), "steps.two.run"),
+    "import": (tool(inputs={"$import": "a.yaml"}), "$import: expected the content itself"),
+    "include": (tool(doc={"$include": "/etc/passwd"}), "$include: expected the content itself"),
+    "file elsewhere": (
+        tool(inputs={"a": {"type": "File", "default": {"class": "File", "path": "/etc/passwd"}}}),
+        "path: expected a literal with contents",
+    ),
+    "version": (tool(cwlVersion="draft-3"), "cwlVersion: expected one of v1.0, v1.1, v1.2"),
+    "class": (tool(**{"class": "Operation"}), "class: expected one of CommandLineTool"),
+    "no class": ({"cwlVersion": "v1.2"}, "class: expected one of"),
+    "graph of numbers": ({"cwlVersion": "v1.2", "$graph": [1, "x"]}, "class: expected one of"),
+    "graph of two": (
+        {"cwlVersion": "v1.2", "$graph": [tool(id="a"), tool(id="b")]},
+        "$graph: expected one process with the id main",
+    ),
+    "no software version": (tool(**{"s:softwareVersion": None}), "version: expected a version"),
+    "number as a version": (tool(**{"s:softwareVersion": 1.0}), "found 1.0"),
+    "no name": (tool(id="#"), "name: expected a name of lower-case letters"),
+    "no granules": (tool(inputs={"x": "int"}), "inputs: expected one of File or File[]"),
+    "two files": (tool(inputs={"a": "File", "b": "File"}), "that says which, found a, b"),
+    "folder": (tool(inputs={"a": "File", "b": "Directory"}), "inputs.b: expected File, File[]"),
+    "record": (tool(inputs={"a": "File", "b": {"type": "record"}}), "inputs.b: expected File"),
+    "list of texts": (tool(inputs={"a": "File", "b": "string[]"}), "found string[]"),
+    "nested list": (tool(inputs={"a": "File", "b": "File[][]"}), "inputs.b: expected File"),
+    "day of one file": (
+        tool(**hint(inputs={"granules": {"group": "day"}})),
+        "inputs.granules: expected File[] for a group",
+    ),
+    "secondary files": (
+        tool(inputs={"a": {"type": "File", "secondaryFiles": [".idx"]}}),
+        "inputs.a.secondaryFiles: expected none",
+    ),
+    "value as an output": (tool(outputs={"a": "int"}), "outputs.a: expected File, File[]"),
+    "output without a type": (tool(outputs={"a": "File"}), "outputs.a: expected a format"),
+    "output of another type": (
+        tool(outputs={"a": {"type": "stdout"}}, stdout="a.exe"),
+        "outputs.a: expected a format",
+    ),
+    "reserved output": (
+        tool(outputs={"Result": {"type": "stdout"}}),
+        "outputs.Result: expected a name that is not reserved",
+    ),
+    "no output": (tool(outputs={}), "outputs: expected at least one output"),
+    "bad name": (tool(inputs={"a": "File", "b c": "int"}), "a name of letters, digits"),
+    "inputs as a number": (tool(inputs=5), "inputs: expected a map, or a list with ids"),
+    "unknown key of the hint": (tool(**hint(nmae="x")), "swathe:Algorithm.nmae: expected one of"),
+    "unknown name in the hint": (
+        tool(**hint(parameters={"x": {"minimum": 1}})),
+        "swathe:Algorithm: parameters.x: expected a name of the document",
+    ),
+    "values of the wrong kind in the hint": (
+        tool(**hint(inputs={"granules": 5}, outputs=7)),
+        "swathe:Algorithm.outputs: expected a table",
+    ),
+    "default of another type": (
+        tool(inputs={"a": "File", "b": {"type": "int", "default": "x"}}),
+        "parameters.b.default: expected a whole number",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_what_a_run_cannot_have_is_refused(kind: str) -> None:
+    document, said = REFUSALS[kind]
+    assert said in fault(document)
+
+
+def test_all_errors_are_told_at_once() -> None:
+    text = fault(tool(requirements=[DOCKER, {"class": "NetworkAccess", "networkAccess": True}]))
+    assert text.startswith("x.cwl: 2 errors\n")
+
+
+HEAD = "cwlVersion: v1.2\n"
+HOSTILE = {
+    "bomb of aliases": (f"{HEAD}a: &a [x, x]\nb: [*a, *a]\n", "line 2: expected no anchor"),
+    "merge": (f"{HEAD}a: {{<<: *b}}\n", "line 2: expected no anchor"),
+    "object of Python": (f"{HEAD}a: !!python/object/apply:os.system [id]\n", "expected no tag"),
+    "bytes": (f"{HEAD}a: !!binary aGE=\n", "expected no tag"),
+    "deep YAML": (f"{HEAD}a: {'[' * 50_000}", "line 2: expected at most 40 levels"),
+    "deep JSON": ('{"cwlVersion": "v1.2", "a": ' + "[" * 50_000, "recursion"),
+    "less deep JSON": (
+        '{"cwlVersion": "v1.2", "a": ' + "[" * 50 + "]" * 50 + "}",
+        "expected at most 40 levels",
+    ),
+    "many values": (f"{HEAD}a: [{'1,' * 50_000}]", "20,000 values, found more"),
+    "many values of JSON": (
+        json.dumps({"cwlVersion": "v1.2", "a": [1] * 30_000}),
+        "20,000 values, found more",
+    ),
+    "long": (f"{HEAD}a: {'x' * MOST_DOCUMENT_BYTES}", "expected CWL of at most 195.3 KiB"),
+    "twice": (f"{HEAD}a: 1\na: 2\n", "expected each key once, found 'a' twice"),
+    "twice in JSON": ('{"cwlVersion": "v1.2", "a": 1, "a": 2}', "found 'a' twice"),
+    "NaN": ('{"cwlVersion": "v1.2", "a": NaN}', "expected a finite number"),
+    "infinity": (f"{HEAD}a: 1e999\n", "expected a finite number"),
+    "long number": (f"{HEAD}a: {'9' * 5000}\n", "at most 40 digits"),
+    "long number of JSON": ('{"cwlVersion": "v1.2", "a": ' + "9" * 5000 + "}", "40 digits"),
+    "half a character": ('{"cwlVersion": "v1.2", "a": "\\ud83d"}', "surrogates not allowed"),
+    "NUL": (f"{HEAD}a: \0\n", "expected YAML: unacceptable character"),
+    "two documents": (f"{HEAD}---\nb: 1\n", "expected YAML: but found another document"),
+    "key that is a list": (f"{HEAD}? [a]\n: b\n", "line 2: expected a text as a key"),
+    "no YAML": (f"{HEAD}\ta: b\n", "line 2: expected YAML"),
+    "list": (f"- {HEAD}", "cwlVersion at the start of a line, found none"),
+    "empty": ("", "found none"),
+    "no CWL": ("a: 1\n", "found none"),
+    "key that is hidden": ('"cwlV\\x65rsion": v1.2\n', "found none"),
+    "two kinds": (f"# /// script\n{HEAD}", "found none"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_document_is_refused(kind: str) -> None:
+    text, said = HOSTILE[kind]
+    with pytest.raises(AlgorithmError, match=r"^x\.cwl: ") as error:
+        parse_source(text.encode(), "x.cwl")
+    assert said in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+def test_values_are_those_of_the_core_schema() -> None:
+    text = "{a: yes, b: 010, c: 1:30, d: 2001-01-01, e: 1e3, f: ~, g: 0x1f, h: '1', i: true}"
+    assert parse_document(text.encode(), "x") == {
+        **{"a": "yes", "b": 10, "c": "1:30", "d": "2001-01-01", "e": 1000.0},
+        **{"f": None, "g": 31, "h": "1", "i": True},
+    }
+
+
+def test_what_runs_is_what_was_checked() -> None:
+    schemas = COUNT + "$schemas: ['https://schema.org/x.rdf']\n"
+    content = json.loads(runnable_document(schemas.encode(), "x"))
+    assert (content["main"], content["lists"]) == ("", ["granules"])
+    document = content["document"]
+    assert "$schemas" not in document
+    assert list(document["hints"]) == ["DockerRequirement"]
+    assert document["inputs"]["granules"] == {"type": "File[]", "inputBinding": {"position": 1}}
+    listed = tool(hints=[{"class": "swathe:Algorithm", "name": "b"}, DOCKER])
+    content = json.loads(runnable_document(json.dumps(listed).encode(), "x"))
+    assert content["document"]["hints"] == [DOCKER]
+    content = json.loads(runnable_document(json.dumps(workflow()).encode(), "x"))
+    assert (content["main"], content["lists"]) == ("day", ["granules"])
+    assert list(package_files(COUNT.encode(), "x")) == ["algorithm.cwl"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "count.cwl"
+    path.write_text(COUNT)
+    return path
+
+
+@pytest.fixture
+def cwltool(run: Runner) -> Iterator[None]:
+    with environment("cwltool"):
+        yield
+
+
+def test_a_document_needs_an_environment_with_cwltool(source: Path, run: Runner) -> None:
+    said = run("algorithm", "check", source, code=2)
+    assert "there is no environment 'cwl'" in said
+    assert "pip install cwltool" in said
+    with environment("numpy"):
+        said = run("algorithm", "check", source, code=2)
+    assert "environment cwl: expected cwltool in it, found none; pip install cwltool" in said
+
+
+@pytest.mark.usefixtures("cwltool")
+def test_a_document_is_checked_and_added_by_the_commands(source: Path, run: Runner) -> None:
+    said = run("algorithm", "check", source)
+    assert said.startswith("count-lines@1.0 Count the lines of granules")
+    assert "note: DockerRequirement is a hint that is ignored" in said
+    assert run("algorithm", "add", source).startswith("count-lines@1.0: ")
+    version = swathe.algorithms.show("count-lines")
+    assert (version.source.decode(), version.definition.language) == (COUNT, "cwl")
+    assert json.loads(run("algorithm", "show", "count-lines", "--json"))["definition"]["notes"]
+    run("algorithm", "remove", "count-lines")
+
+
+@pytest.mark.usefixtures("cwltool")
+def test_javascript_is_refused_where_there_is_no_node(
+    source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source.write_text(json.dumps(tool(requirements={"InlineJavascriptRequirement": {}})))
+    monkeypatch.setattr(static_check, "NODE_FOLDERS", (tmp_path,))
+    with pytest.raises(AlgorithmError, match=r"InlineJavascriptRequirement: expected Node\.js"):
+        swathe.check_algorithm(source)
+    (tmp_path / "node").touch()
+    assert swathe.check_algorithm(source).label == "tool@1"
