@@ -9,7 +9,7 @@ import asyncio
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 
+from swathe.algorithms.cwl_document import parse_document
 from swathe.operations.registry import operations
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
@@ -25,6 +26,7 @@ from swathe.portal.http.connections import refusal
 from swathe.portal.processes import echo
 from tests.support.algorithms import LST, tar_of
 from tests.support.catalogs import new_catalog
+from tests.support.cwl import COUNT, environment
 
 NAME = "lst-quarter-degree"
 TYPES = "http://www.opengis.net/def/exceptions"
@@ -453,6 +455,57 @@ def test_a_tar_is_deployed_as_its_file_and_as_a_package(ask: Client, compression
     assert package_link(ask("GET", place).json())["type"] == kind
 
 
+CWL = "application/cwl"
+CWL_YAML, CWL_JSON = f"{CWL}+yaml", f"{CWL}+json"
+
+
+def values_of(text: str) -> dict[str, Any]:
+    return parse_document(text.encode(), "the document")
+
+
+FORMS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "yaml": (str, CWL, CWL_YAML),
+    "yaml-by-its-type": (str, CWL_YAML, CWL_YAML),
+    "json": (values_of, CWL_JSON, CWL_JSON),
+    "text": (lambda text: {"value": text, "mediaType": CWL}, PACKAGE, CWL_YAML),
+    "object": (lambda text: [{"value": values_of(text), "mediaType": CWL}], PACKAGE, CWL_JSON),
+    "unit-itself": (values_of, PACKAGE, CWL_JSON),
+}
+"""Body or executionUnit by a document, media type of the request, and that of the file."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_document_of_cwl_is_deployed(ask: Client, form: str) -> None:
+    make, kind, file_kind = FORMS[form]
+    text = COUNT.replace("id: count_lines", f"id: count-{form}")
+    content = make(text)
+    description = {"id": f"count-{form}", "version": "1.0"}
+    if kind == PACKAGE:
+        content = {"processDescription": {"process": description}, "executionUnit": content}
+    place = f"/processes/count-{form}"
+    with environment("cwltool"):
+        answer = ask("POST", "/processes", content, kind=kind)
+        assert answer.status_code == 201, answer.text
+        assert answer.headers["location"].endswith(place)
+        file, package = (ask("GET", f"{place}/package", Accept=each) for each in ("*/*", PACKAGE))
+        assert file.headers["content-disposition"].endswith('.cwl"')
+        # What was served is the same version.
+        assert ask("PUT", place, package.json(), kind=PACKAGE).status_code == 204
+    process = ask("GET", place).json()
+    assert process["inputs"]["factor"]["schema"] == {
+        **{"type": "integer", "minimum": 0, "maximum": 9, "default": 2},
+    }
+    assert process["outputs"]["table"]["schema"]["oneOf"][0]["contentMediaType"] == "text/csv"
+    assert package_link(process)["type"] == file.headers["content-type"] == file_kind
+    assert values_of(file.text) == values_of(text)
+    assert ask("DELETE", place).status_code == 204
+
+
+def test_a_document_of_cwl_needs_an_environment(ask: Client) -> None:
+    said = problem(ask("POST", "/processes", COUNT, kind=CWL), 400)
+    assert "there is no environment 'cwl'" in said
+
+
 @pytest.mark.parametrize("interface", ["/ogc", "/stac"])
 def test_requests_that_the_guard_refuses_are_problems(ask: Client, interface: str) -> None:
     def send(**headers: str) -> httpx.Response:
@@ -500,6 +553,24 @@ def test_built_in_processes_are_immutable(ask: Client, method: str, name: str) -
             *(PACKAGE, 400, "", "expected base64"),
         ),
         ({"executionUnit": [UNIT, UNIT]}, PACKAGE, 400, "", "expected one object"),
+        ("class: x", "application/cwl", 400, "", "cwlVersion at the start of a line"),
+        ("cwlVersion: v1.2\na: *a\n", "application/cwl", 400, "", "no anchor"),
+        (LST, "application/cwl+json", 400, "", "cwlVersion"),
+        (
+            {"executionUnit": {"value": {"cwlVersion": "v1.2"}}},
+            *(PACKAGE, 415, MEDIA, "found 'value'"),
+        ),
+        (
+            {"executionUnit": {"href": "http://127.0.0.1/a.cwl", "type": "application/cwl"}},
+            *(PACKAGE, 415, MEDIA, "found 'href, type'"),
+        ),
+        (
+            {
+                "processDescription": {"id": "x"},
+                "executionUnit": {"value": COUNT, "mediaType": "application/cwl"},
+            },
+            *(PACKAGE, 400, "", "the id of"),
+        ),
         ({"processDescription": {"id": "x"}, "executionUnit": UNIT}, PACKAGE, 400, "", "the id of"),
         ("{" + DEEP, PACKAGE, 400, "", "expected JSON"),
     ],

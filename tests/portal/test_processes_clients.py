@@ -22,6 +22,7 @@ from swathe.catalog import Catalog
 from tests.jobs.test_algorithm import source_of
 from tests.jobs.test_reduce import write_swath
 from tests.support.box import box
+from tests.support.cwl import COUNT, real_environment
 from tests.support.portals import (
     SECOND_S,
     RunningPortal,
@@ -296,3 +297,23 @@ def test_an_algorithm_is_executed_and_jobs_keep_its_version(
         answer = http.post("/processes/lines/execution", json={"inputs": {**inputs, name: value}})
         assert answer.status_code in (400, 403), answer.text
         assert name in answer.json()["detail"] or "STORE:path" in answer.json()["detail"]
+
+
+def test_a_document_of_cwl_is_deployed_and_executed(
+    http: httpx.Client, portal: RunningPortal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", database_in(portal.folder))
+    with real_environment():
+        answer = http.post("/processes", content=COUNT, headers={"Content-Type": "application/cwl"})
+        assert answer.status_code == 201, answer.text
+        inputs = {"granules": ["texts:t0.txt", {"href": "texts:title.txt"}], "mode": "fast"}
+        body = {"inputs": inputs, "outputs": {"table": {}}, "response": "raw"}
+        wait = {"Prefer": "respond-async, wait=60"}
+        answer = http.post("/processes/count-lines/execution", json=body, headers=wait)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert [line.rpartition("/")[2] for line in answer.text.splitlines()] == [
+        "t0.txt",
+        "title.txt",
+        " 0 total",
+    ]

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from swathe.algorithms.algorithm_version import algorithm_version
-from swathe.algorithms.header import parse_source
+from swathe.algorithms.cwl_document import is_cwl, is_json
+from swathe.algorithms.header import Source, parse_cwl, parse_source
 from swathe.algorithms.named_algorithms import add_source
 from swathe.algorithms.read_definition import LONGEST_NAME
 from swathe.algorithms.tar_files import GZIP as MAGIC
@@ -23,15 +24,19 @@ from swathe.portal.context import portal_of
 router = APIRouter(tags=["algorithms"])
 
 PYTHON, TAR, GZIP = "text/x-python", "application/x-tar", "application/gzip"
-SUFFIXES = {PYTHON: "py", TAR: "tar", GZIP: "tar.gz"}
+CWL, CWL_JSON, CWL_YAML = "application/cwl", "application/cwl+json", "application/cwl+yaml"
+SUFFIXES = {PYTHON: "py", TAR: "tar", GZIP: "tar.gz", CWL_JSON: "cwl", CWL_YAML: "cwl"}
 PYTHON_TYPES = (PYTHON, "application/x-python")
-TYPES = (*PYTHON_TYPES, TAR, GZIP, "application/octet-stream")
+CWL_TYPES = (CWL, CWL_JSON, CWL_YAML)
+TYPES = (*PYTHON_TYPES, *CWL_TYPES, TAR, GZIP, "application/octet-stream")
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The source: a file of Python with a header (PEP 723), or a package.",
+        "description": (
+            "The source: a file of Python with a header (PEP 723), a document of CWL, or a package."
+        ),
         "content": {
-            PYTHON: {"schema": {"type": "string"}},
+            **{kind: {"schema": {"type": "string"}} for kind in (PYTHON, *CWL_TYPES)},
             **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in (TAR, GZIP)},
         },
     }
@@ -56,7 +61,12 @@ def algorithm(request: Request, _user: Reader, name: Name, version: Version = No
 @router.get(
     "/algorithms/{name}/source",
     response_class=Response,
-    responses={200: {"description": "The source.", "content": {PYTHON: {}, TAR: {}, GZIP: {}}}},
+    responses={
+        200: {
+            "description": "The source.",
+            "content": {kind: {} for kind in (PYTHON, CWL_JSON, CWL_YAML, TAR, GZIP)},
+        }
+    },
 )
 def source(request: Request, _user: Reader, name: Name, version: Version = None) -> Response:
     """Return the source of a version, as it was sent."""
@@ -78,9 +88,9 @@ async def add(request: Request, response: Response, user: Submitter) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in TYPES:
         raise AlgorithmError(
-            f"expected {PYTHON}, {TAR} or {GZIP}, found {kind[:100] or 'nothing'!r}"
+            f"expected {PYTHON}, {CWL}, {TAR} or {GZIP}, found {kind[:100] or 'nothing'!r}"
         )
-    content = await run_in_threadpool(parse_source, await request.body(), "the algorithm")
+    content = await run_in_threadpool(parse_body, await request.body(), kind)
     portal = portal_of(request)
     launcher = portal.uploads.launcher
     record, is_new = await run_in_threadpool(
@@ -97,10 +107,21 @@ def remove(request: Request, user: Submitter, name: Name, version: Version = Non
     portal_of(request).catalog.remove_algorithm(version_label(name, version), user.sees)
 
 
+def parse_body(body: bytes, kind: str) -> Source:
+    """Parse a source that was sent with a media type.
+
+    Raises:
+        AlgorithmError: If it is damaged, or no CWL although its type says so.
+    """
+    parse = parse_cwl if kind in CWL_TYPES else parse_source
+    return parse(body, "the algorithm")
+
+
 def type_of(source: bytes) -> str:
-    """Return the media type of a source: a file of Python, or a package."""
+    """Return the media type of a source: a file of Python, a document of CWL, or a package."""
     if not is_tar(source):
-        return PYTHON
+        kind = CWL_JSON if is_json(source) else CWL_YAML
+        return kind if is_cwl(source) else PYTHON
     return GZIP if source.startswith(MAGIC) else TAR
 
 

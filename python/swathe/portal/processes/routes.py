@@ -23,7 +23,7 @@ CONFORMANCE = (
         f"{_PROCESSES}/{name}"
         for name in ("core", "ogc-process-description", "json", "job-list", "callback", "dismiss")
     ),
-    *(f"{_DEPLOY}/{name}" for name in ("deploy-replace-undeploy", "ogcapppkg")),
+    *(f"{_DEPLOY}/{name}" for name in ("deploy-replace-undeploy", "ogcapppkg", "cwl")),
 )
 _REL = "http://www.opengis.net/def/rel/ogc/1.0"
 Identifier = Annotated[str, Path(max_length=20_000)]
