@@ -111,7 +111,7 @@ def test_a_single_value_is_a_parameter(stated: Any, type_: str, default: Any) ->
 def test_the_list_or_the_only_file_has_the_granules(
     inputs: Any, own: dict[str, Any], groups: dict[str, str] | None
 ) -> None:
-    document = tool(inputs=inputs, **hint(inputs=own))
+    document = tool(inputs=inputs, **hint(input=own))
     if groups is None:
         assert "inputs.a: expected File, File[] for granules" in fault(document)
         return
@@ -149,8 +149,8 @@ def test_a_hint_says_what_the_document_does_not() -> None:
         name="other",
         version="3",
         environment="ocean",
-        inputs={"granules": {"collection": "MOD11_L2", "arrays": ["LST"]}},
-        outputs={"table": {"media_type": "application/netcdf", "checks": ["LST"]}},
+        input={"granules": {"collection": "MOD11_L2", "arrays": ["LST"]}},
+        output={"table": {"media_type": "application/netcdf", "checks": ["LST"]}},
         resources={"wall": "20 s"},
     )
     outputs = {"table": {"type": "File", "outputBinding": {"glob": "$(inputs.x)"}}}
@@ -169,6 +169,23 @@ def test_resources_are_those_that_the_tools_ask_for() -> None:
     assert definition(tool()).resources.output == resources.output
     sizes["ResourceRequirement"]["coresMin"] = 64
     assert "resources.cpu: expected a whole number from 1 to 4" in fault(tool(requirements=sizes))
+
+
+def test_a_document_that_was_packed_has_full_names() -> None:
+    own = {"class": "https://example.org/swathe#Algorithm", "name": "#main/sums", "version": "2"}
+    main = tool(
+        id="#main",
+        inputs=[{"id": "#main/granules", "type": "File"}],
+        outputs=[{"id": "#main/table", "type": "File", "outputBinding": {"glob": "a.csv"}}],
+        hints=[own],
+    )
+    document = {"cwlVersion": "v1.2", "$graph": [main]}
+    assert definition(document).label == "sums@2"
+    content = json.loads(runnable_document(json.dumps(document).encode(), "x"))
+    assert (content["document"]["$graph"][0]["hints"], content["main"]) == ([], "main")
+    own.pop("version")
+    main["https://schema.org/softwareVersion"] = main.pop("s:softwareVersion")
+    assert definition(document).label == "sums@1"
 
 
 def workflow(**steps: Any) -> dict[str, Any]:
@@ -232,7 +249,7 @@ REFUSALS = {
     "list of texts": (tool(inputs={"a": "File", "b": "string[]"}), "found string[]"),
     "nested list": (tool(inputs={"a": "File", "b": "File[][]"}), "inputs.b: expected File"),
     "day of one file": (
-        tool(**hint(inputs={"granules": {"group": "day"}})),
+        tool(**hint(input={"granules": {"group": "day"}})),
         "inputs.granules: expected File[] for a group",
     ),
     "secondary files": (
@@ -254,12 +271,12 @@ REFUSALS = {
     "inputs as a number": (tool(inputs=5), "inputs: expected a map, or a list with ids"),
     "unknown key of the hint": (tool(**hint(nmae="x")), "swathe:Algorithm.nmae: expected one of"),
     "unknown name in the hint": (
-        tool(**hint(parameters={"x": {"minimum": 1}})),
-        "swathe:Algorithm: parameters.x: expected a name of the document",
+        tool(**hint(parameter={"x": {"minimum": 1}})),
+        "swathe:Algorithm.parameter.x: expected one of the document's parameters",
     ),
     "values of the wrong kind in the hint": (
-        tool(**hint(inputs={"granules": 5}, outputs=7)),
-        "swathe:Algorithm.outputs: expected a table",
+        tool(**hint(input={"granules": 5}, output=7)),
+        "swathe:Algorithm.output: expected a table",
     ),
     "default of another type": (
         tool(inputs={"a": "File", "b": {"type": "int", "default": "x"}}),
@@ -275,8 +292,10 @@ def test_what_a_run_cannot_have_is_refused(kind: str) -> None:
 
 
 def test_all_errors_are_told_at_once() -> None:
-    text = fault(tool(requirements=[DOCKER, {"class": "NetworkAccess", "networkAccess": True}]))
-    assert text.startswith("x.cwl: 2 errors\n")
+    network = {"class": "NetworkAccess", "networkAccess": True}
+    text = fault(tool(requirements=[DOCKER, network], inputs={"a": "Directory"}))
+    assert text.startswith("x.cwl: 4 errors\n")
+    assert "inputs.a: expected File" in text
 
 
 HEAD = "cwlVersion: v1.2\n"

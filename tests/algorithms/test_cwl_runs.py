@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,17 @@ $graph:
   stdout: sum.csv
 $namespaces: {s: "https://schema.org/"}
 """
+WHOLE = """\
+cwlVersion: v1.2
+class: Workflow
+s:softwareVersion: "3"
+$namespaces: {s: "https://schema.org/", swathe: "https://example.org/swathe#"}
+hints: {"swathe:Algorithm": {name: whole, input: {all: {group: all}}}}
+inputs: {all: "File[]"}
+outputs: {lines: {type: File, outputSource: count/table}}
+steps: {count: {run: count.cwl, in: {granules: all}, out: [table]}}
+"""
+"""A workflow whose tool is another file."""
 TOOL = """\
 cwlVersion: v1.2
 class: CommandLineTool
@@ -128,6 +140,19 @@ def test_a_workflow_runs_its_steps(granules: list[Path], settings: BoxSettings) 
     with zipfile.ZipFile(run.outputs["parts"]) as archive:
         assert sorted(archive.namelist()) == ["a.txt", "b.txt", "c.txt"]
         assert archive.read("b.txt") == b"5.0\n"
+
+
+def test_a_workflow_of_several_files_runs_when_it_was_packed(
+    granules: list[Path], settings: BoxSettings, environment: Path
+) -> None:
+    folder = granules[0].parent
+    (folder / "count.cwl").write_text(cwl.page_document())
+    (folder / "whole.cwl").write_text(WHOLE)
+    command = [str(environment / "bin" / "cwltool"), "--pack", str(folder / "whole.cwl")]
+    answer = subprocess.run(command, capture_output=True, check=True, text=True)
+    run = attempt(answer.stdout, granules, settings)
+    assert (run.problem, run.outputs["lines"].name) == ("", "lines.csv")
+    assert swathe.check_algorithm(folder / "tool.cwl").label == "whole@3"
 
 
 def test_a_folder_becomes_a_zip_and_an_optional_output_may_be_missing(

@@ -30,6 +30,7 @@ from swathe.subscriptions.request import SubscriptionRequest
 from tests.support.algorithms import LST, PACKAGE, tar_of, with_line
 from tests.support.box import USERS, box
 from tests.support.catalogs import new_catalog
+from tests.support.cwl import COUNT, record
 from tests.support.hdf_eos5 import write_swath
 
 NAME = "lst-quarter-degree"
@@ -152,6 +153,21 @@ def test_an_algorithm_is_added_shown_and_removed(visit: Visitor) -> None:
     assert f'action="{path}"' in visit(path).text
     assert visit(path, {}).headers["location"] == "/algorithms"
     assert NAME not in visit("/algorithms").text
+
+
+def test_a_document_of_cwl_is_checked_added_and_shown(visit: Visitor) -> None:
+    text = visit("/algorithms", {"source": COUNT, "do": "check"}).text
+    assert "there is no environment &#39;cwl&#39;" in text
+    text = visit("/algorithms", {"source": f"{COUNT}a: *b\n", "do": "check"}).text
+    assert "expected no anchor and no alias" in text and "a: *b" in text
+    visit.catalog.add_environment(record("cwltool"))
+    answer = visit("/algorithms", {"source": COUNT, "do": "add"})
+    assert answer.headers["location"] == "/algorithms/count-lines?version=1.0"
+    text = visit("/algorithms/count-lines").text
+    assert "DockerRequirement is a hint that is ignored" in text
+    assert "baseCommand: [wc, -l]" in text
+    assert "try count-lines-1.0.cwl" in text
+    visit("/algorithms/count-lines/remove", {})
 
 
 def test_a_long_source_is_shown_in_part(visit: Visitor) -> None:

@@ -31,8 +31,8 @@ $namespaces:
 hints:
   DockerRequirement: {dockerPull: "alpine:3"}
   swathe:Algorithm:
-    inputs: {granules: {group: all, count: "1..5"}}
-    parameters: {factor: {minimum: 0, maximum: 9}}
+    input: {granules: {group: all, count: "1..5"}}
+    parameter: {factor: {minimum: 0, maximum: 9}}
 baseCommand: [wc, -l]
 inputs:
   granules: {type: "File[]", format: iana:text/plain, inputBinding: {position: 1}}

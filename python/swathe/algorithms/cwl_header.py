@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from swathe.algorithms.cwl_document import parse_document
-from swathe.algorithms.cwl_process import CwlDocument, CwlType, entries, ports, short_name
+from swathe.algorithms.cwl_process import CLASSES, CwlDocument, CwlType, entries, ports, short_name
 from swathe.algorithms.definition import Resources
 from swathe.algorithms.header_table import HeaderTable, fault_error
 from swathe.algorithms.media_types import MEDIA_TYPES
@@ -28,8 +28,9 @@ HINT_NAMES = (HINT, HINT.partition(":")[2])
 """Its class, and the end of its URI in a document that was packed."""
 HINT_KEYS = (
     *("class", "name", "version", "description", "environment"),
-    *("inputs", "outputs", "parameters", "resources"),
+    *("input", "output", "parameter", "resources"),
 )
+"""Its keys. `cwltool --pack` takes `inputs` and `outputs` anywhere for those of a process."""
 PARAMETER_TYPES = {
     **dict.fromkeys(("int", "long"), "integer"),
     **dict.fromkeys(("float", "double"), "number"),
@@ -78,7 +79,8 @@ def cwl_header(values: dict[str, Any], label: str) -> dict[str, Any]:
     """
     faults: list[str] = []
     document = CwlDocument(values, HeaderTable("", values, faults))
-    header = _HeaderReader(document, faults).header() if not faults else {}
+    is_process = document.main.get("class") in CLASSES
+    header = _HeaderReader(document, faults).header() if is_process else {}
     if faults:
         raise fault_error(label, list(dict.fromkeys(faults)))
     return {"tool": {"swathe": {"algorithm": header}}}
@@ -151,7 +153,7 @@ class _HeaderReader:
         own = self._hint.values
         parameters = dict(self._parameters())
         header = {
-            "name": own.get("name", self._name()),
+            "name": self._name(),
             "version": own.get("version", self._version()),
             "description": own.get("description", _description(self._main)),
             "language": "cwl",
@@ -162,10 +164,10 @@ class _HeaderReader:
             "resources": {**self._resources(), **self._hint.table("resources").values},
             "notes": self._document.notes,
         }
-        for key in ("inputs", "outputs", "parameters"):
+        for key in ("input", "output", "parameter"):
             for name in self._hint.table(key).values:
-                if name not in header[key]:
-                    self._fault(f"{HINT}: {key}.{name}", "a name of the document", "another")
+                if name not in header[f"{key}s"]:
+                    self._fault(f"{HINT}.{key}.{name}", f"one of the document's {key}s", "none")
         return {key: value for key, value in header.items() if value is not None}
 
     def _fault(self, key: str, requirement: str, value: str) -> None:
@@ -177,8 +179,11 @@ class _HeaderReader:
             self._fault(key, "a map, or a list with ids", short_text(self._main[key]))
         return every
 
-    def _name(self) -> str | None:
-        """Return a name from the id of the process."""
+    def _name(self) -> Any:
+        """Return the name of the hint, which `cwltool --pack` makes an id, else one from the id."""
+        name = self._hint.values.get("name")
+        if name is not None:
+            return short_name(name) if isinstance(name, str) and name.startswith("#") else name
         if "id" not in self._main:
             return None
         return re.sub(r"[^a-z0-9]+", "-", short_name(self._main["id"]).lower()).strip("-")
@@ -193,7 +198,7 @@ class _HeaderReader:
 
     def _files(self) -> Iterator[tuple[str, Any]]:
         """Yield the inputs that are files: granules, and those that are the same for all groups."""
-        own = self._hint.table("inputs").values
+        own = self._hint.table("input").values
         granules = self._granules(own)
         for name, (kind, port) in self._inputs.items():
             more = own.get(name, {})
@@ -231,7 +236,7 @@ class _HeaderReader:
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         """Yield the inputs that are values. Optional ones without a default stay null."""
-        own = self._hint.table("parameters").values
+        own = self._hint.table("parameter").values
         for name, (kind, port) in self._inputs.items():
             more = own.get(name, {})
             has_value = port.get("default") is not None or not kind.is_optional or name in own
@@ -254,7 +259,7 @@ class _HeaderReader:
         """Return the table of an output."""
         port = ports(self._main, "outputs")[name]
         kind = CwlType.of(port["type"])
-        more = self._hint.table("outputs").values.get(name, {})
+        more = self._hint.table("output").values.get(name, {})
         if kind.name not in ("File", "Directory", *STREAMS):
             self._fault(f"outputs.{name}", "File, File[], Directory or stdout", kind.text)
         if port.get("secondaryFiles"):

@@ -20,7 +20,8 @@ def commands_of(definition: Algorithm, url: str, *, with_token: bool) -> list[tu
         url: URL of the portal.
         with_token: whether requests need a token.
     """
-    file = f"{definition.name}-{definition.version}.py"
+    suffix = "cwl" if definition.language == "cwl" else "py"
+    file = f"{definition.name}-{definition.version}.{suffix}"
     token = f'-H "{BEARER}" ' if with_token else ""
     source = f"{url}/api/algorithms/{definition.name}/source?version={definition.version}"
     fetch = f"curl -o {quote(file)} {token}{quote(source)}"
