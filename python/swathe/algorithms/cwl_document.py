@@ -21,10 +21,10 @@ from swathe.core.errors import AlgorithmError
 from swathe.core.format import size_text
 from swathe.core.value_errors import short_text
 
-MOST_DOCUMENT_BYTES = 200_000
-"""Longest document: to parse one takes a second for each 50 kB, at worst."""
+MOST_DOCUMENT_BYTES = 100_000
+"""Longest document: to parse one takes a second for each 100 kB, at worst."""
 MOST_DEPTH = 40
-MOST_VALUES = 20_000
+MOST_VALUES = 10_000
 LONGEST_NUMBER = 40
 LOADING_KEYS = ("$import", "$include", "$mixin")
 """Keys that load another document."""
