@@ -162,10 +162,26 @@ def test_a_folder_becomes_a_zip_and_an_optional_output_may_be_missing(
     run = attempt(TOOL % make, granules[:1], settings)
     assert run.problem == "", run.log
     with zipfile.ZipFile(run.outputs["more"]) as archive:
-        assert archive.namelist() == ["more/sub/two.txt"]
+        assert archive.namelist() == ["sub/two.txt"]
     shutil.rmtree(granules[0].parent / "results")
     run = attempt(TOOL % "echo 1 >table.csv", granules[:1], settings)
     assert (run.problem, list(run.outputs)) == ("", ["table"])
+
+
+def test_outputs_may_share_files(granules: list[Path], settings: BoxSettings) -> None:
+    more = """\
+  again: {type: File, outputBinding: {glob: table.csv}}
+  list: {type: "File[]", outputBinding: {glob: "*.csv"}}
+  all: {type: Directory, outputBinding: {glob: .}}
+  none: {type: "File[]?", outputBinding: {glob: "*.nc"}}
+"""
+    run = attempt(TOOL % "echo 1 >table.csv; echo 2 >b.csv" + more, granules[:1], settings)
+    assert run.problem == "", run.log
+    assert sorted(run.outputs) == ["again", "all", "list", "table"]
+    assert run.outputs["again"].read_bytes() == run.outputs["table"].read_bytes() == b"1\n"
+    for name in ("list", "all"):
+        with zipfile.ZipFile(run.outputs[name]) as archive:
+            assert sorted(archive.namelist()) == ["b.csv", "table.csv"]
 
 
 def test_javascript_is_evaluated_where_there_is_node(

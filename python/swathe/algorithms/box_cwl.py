@@ -16,7 +16,6 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +73,7 @@ def main() -> int:
         sys.stderr.write(f"{handler.reason}\n")
         return int(code)
     values = json.loads(answer.getvalue())
-    for name, file in call["outputs"].items():
-        keep_output(values.get(name), results / file, work)
+    keep_outputs(values, {name: results / file for name, file in call["outputs"].items()})
     return 0
 
 
@@ -118,28 +116,42 @@ def copy_instead_of_links() -> None:
     os.symlink, os.chmod = symlink, chmod  # type: ignore[assignment]
 
 
-def keep_output(value: Any, target: Path, work: Path) -> None:
-    """Move the file of an output to its place; several become a zip, and none is left out."""
-    if isinstance(value, dict) and value["class"] == "File":
-        os.replace(value["path"], target)
-        return
-    values = value if isinstance(value, list) else [value]
-    files = [file for each in values for file in tree(each)]
-    if files:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-            for file in files:
-                archive.write(file, file.relative_to(work))
+def keep_outputs(values: dict[str, Any], targets: dict[str, Path]) -> None:
+    """Move the file of each output to its place; several files become a zip.
+
+    Outputs may share files, so zips are written before files are moved.
+    """
+    files = {}
+    for name, target in targets.items():
+        value = values.get(name)
+        if isinstance(value, dict) and value["class"] == "File":
+            files[target] = value["path"]
+        elif value:
+            write_zip(value if isinstance(value, list) else [value], target)
+    rest = [*files.values()]
+    for target, path in files.items():
+        rest.remove(path)
+        if path in rest:
+            shutil.copyfile(path, target)
+        else:
+            os.replace(path, target)
 
 
-def tree(value: Any) -> Iterator[Path]:
-    """Yield the files of an output of class File or Directory, by name."""
-    if value is None:
+def write_zip(values: list[Any], target: Path) -> None:
+    """Write the files of outputs of class File and Directory; without files there is no zip."""
+    members: dict[str, Path] = {}
+    for number, value in enumerate(values):
+        path = Path(value["path"])
+        home = path if len(values) == 1 and value["class"] == "Directory" else path.parent
+        for file in [path] if value["class"] == "File" else sorted(path.rglob("*")):
+            name = str(file.relative_to(home))
+            if file.is_file():
+                members[f"{number}-{name}" if name in members else name] = file
+    if not members:
         return
-    path = Path(value["path"])
-    if value["class"] == "File":
-        yield path
-    else:
-        yield from sorted(each for each in path.rglob("*") if each.is_file())
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for name, file in members.items():
+            archive.write(file, name)
 
 
 if __name__ == "__main__":
