@@ -1,8 +1,8 @@
 """The parts of a lost server made again: alone, beside reads, and after the repair was killed.
 
 There are five block servers, one of them of parity, each behind a link of its own. The link limits
-what is read of a server, and what is written to it. So a part cannot be made again faster than the line of one server gives
-its share: that is the slower side.
+what is read of a server, and what is written to it. So a part cannot be made again faster than the
+line of one server gives its share: that is the slower side.
 """
 
 from __future__ import annotations

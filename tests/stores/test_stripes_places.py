@@ -127,7 +127,8 @@ def test_a_folder_that_is_gone_is_not_made_again(run: Runner, tmp_path: Path, bo
         failure = run.told("stripe", command, "wide", code=3)[1]
         assert "expected at most 1 of 4 servers to be empty or away, found 2: " in failure
     time.sleep(1)  # for so long it is known that they are not there
-    assert run.told("put", body, "wide:c", code=1)[1].count("found no folder or one without records") == 2
+    failure = run.told("put", body, "wide:c", code=1)[1]
+    assert failure.count("found no folder or one without records") == 2
     # They are lost, and the user says so.
     for folder in folders[1:3]:
         shutil.copy(folders[0] / ".swathe-stripe", folder)

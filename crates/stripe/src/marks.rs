@@ -237,7 +237,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
     }
     let new = numbers_of(&statements, &Statement::New);
     if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty())
-        && known_stripe(servers).is_none_or(|known| known == stripe)
+        && known_stripe(servers).is_none_or(|name| name == stripe)
     {
         write_marks(servers, &new, stripe, false);
     }

@@ -101,7 +101,8 @@ impl Object {
             return StoreError::Differs { url, expected, found: damages.join("; ") };
         }
         let there = parts_of(all - losses.len());
-        let damaged = if damages.is_empty() { "" } else { ", not all of them as they were written" };
+        let damaged =
+            if damages.is_empty() { "" } else { ", not all of them as they were written" };
         let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
         let why = format!(
             "expected bytes of any {minimum} of its {}, found {there}{damaged}; lost: {}",
