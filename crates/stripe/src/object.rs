@@ -101,11 +101,11 @@ impl Object {
             return StoreError::Differs { url, expected, found: damages.join("; ") };
         }
         let there = parts_of(all - losses.len());
-        let damaged =
+        let addition =
             if damages.is_empty() { "" } else { ", not all of them as they were written" };
         let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
         let why = format!(
-            "expected bytes of any {minimum} of its {}, found {there}{damaged}; lost: {}",
+            "expected bytes of any {minimum} of its {}, found {there}{addition}; lost: {}",
             parts_of(all),
             all_losses.join("; ")
         );

@@ -61,7 +61,7 @@ def list_objects(
     pattern: str | None = None,
     notes: list[str] | None = None,
     localities: bool = False,
-    hidden: bool = False,
+    dot_names: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects at or below a place, with their full names as `path`.
 
@@ -75,14 +75,14 @@ def list_objects(
             out.
         localities: whether to ask, in bulk, where each object is, in stores whose objects are
             staged from tape. If the staging service fails, that is unknown, and a warning.
-        hidden: whether to yield those whose names, or those of their folders, begin with a dot,
+        dot_names: whether to yield those whose names, or those of their folders, begin with a dot,
             too.
 
     Raises:
         NotFoundError, AccessError, SourceError: If the place cannot be listed.
         OptionError: If the store cannot be listed.
     """
-    entries = _list_place(place, pattern, notes, tells_links=False, with_hidden=hidden)
+    entries = _list_place(place, pattern, notes, tells_links=False, dot_names=dot_names)
     yield from with_localities(entries, place, notes) if localities else entries
 
 
@@ -100,12 +100,12 @@ def _list_place(
     notes: list[str] | None,
     *,
     tells_links: bool,
-    with_hidden: bool = False,
+    dot_names: bool = False,
 ) -> Iterator[ListedObject | UnlistedObject]:
     check_text("place", place)
     name, prefix = _parts_of(place)
     listing = native_stores().list(
-        f"{name}{prefix}", with_hidden=with_hidden, tells_links=tells_links
+        f"{name}{prefix}", with_hidden=dot_names, tells_links=tells_links
     )
     for entry in listed_objects(listing, prefix, validate_pattern(pattern), notes):
         path = f"{name}{entry.path}"

@@ -364,7 +364,7 @@ def _sizes_of(place: str, pattern: str | None, report: FaultReport) -> dict[str,
     """
     sizes = {}
     folder = place if ":" in place else f"{place}:"
-    for entry in list_objects(folder, pattern=pattern, hidden=True):
+    for entry in list_objects(folder, pattern=pattern, dot_names=True):
         if isinstance(entry, UnlistedObject):
             report.add_fault(entry.path, "SourceError", _reason_for(entry.path, entry.reason))
         else:
