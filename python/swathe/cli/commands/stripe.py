@@ -334,9 +334,12 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
         "with parity"
     )
     losses = count_text(result.parity, "server")
+    # A write needs the records of a majority.
+    most_losses = min(result.parity, (result.servers - 1) // 2)
     typer.echo(
         f"reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
-        f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}"
+        f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}, "
+        f"with {f'at most {most_losses}' if most_losses else 'none'} lost"
     )
     if result.store_bytes_per_s is not None:
         typer.echo(f"the store as it is reads {rate_text(result.store_bytes_per_s)}")
