@@ -264,6 +264,21 @@ def test_hidden_names_are_repaired_and_rebalanced(
     assert not any("/." in path for path in listed)
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_rebalance_does_not_write_objects_again_without_a_disk_that_is_away(
+    frames: list[Path], disks: list[Path], run: Runner, is_empty: bool
+) -> None:
+    away = disks[3].with_name("away")
+    disks[3].rename(away)
+    if is_empty:
+        disks[3].mkdir()  # its mount point
+    assert swathe.stores.rebalance_stripes("wide:dr17").copied == 0
+    if is_empty:
+        disks[3].rmdir()
+    away.rename(disks[3])
+    assert swathe.stores.check_stripes("wide").is_whole
+
+
 def test_damaged_checksums_of_records_are_seen_and_repaired(
     frames: list[Path], disks: list[Path], run: Runner
 ) -> None:

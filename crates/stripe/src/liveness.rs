@@ -178,7 +178,7 @@ mod tests {
             stripe.behaviours[number].is_hanging.store(true, Ordering::Relaxed);
         }
         let error = stripe.list("").expect_err("one of four").to_string();
-        assert!(error.contains("expected listings of 3 of 4 servers, found 1"), "{error}");
+        assert!(error.contains("expected listings of 2 of 4 servers, found 1"), "{error}");
         assert!(error.contains("s1:") && error.contains("no answer"), "{error}");
         let error = stripe.put("b", &bytes_of(50_000, 1), false).expect_err("one of four");
         assert!(error.to_string().contains("no answer"), "{error}");

@@ -71,11 +71,15 @@ fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
         identity.stripe = stripe.clone().ok().flatten();
         identity.is_heard |= !matches!(statement, Statement::Silence | Statement::Gone);
         identity.is_gone = *statement == Statement::Gone;
+        identity.is_new = *statement == Statement::New;
         match statement {
             Statement::Silence | Statement::Gone => {}
             Statement::New => identity.strangeness = None,
             Statement::Unmarked => {
-                identity.strangeness = identity.stripe.as_deref().map(Strangeness::without_mark);
+                identity.strangeness = match &stripe {
+                    Ok(stripe) => stripe.as_deref().map(Strangeness::without_mark),
+                    Err(_) => difference(&stripe, "none"),
+                };
             }
             Statement::Stripe(name) | Statement::Recorded(name) => {
                 identity.strangeness = difference(&stripe, name);
@@ -145,7 +149,9 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
         return statements;
     }
     let records = ask(servers, Server::has_records);
-    let is_new = is_marked && !records.iter().any(|records| matches!(records, Some(Ok(true))));
+    let is_new = is_marked
+        && known_stripe(servers).is_none()
+        && !records.iter().any(|records| matches!(records, Some(Ok(true))));
     for (statement, records) in statements.iter_mut().zip(&records) {
         *statement = match (&statement, records) {
             (Statement::Unmarked, Some(Ok(false))) if is_new => Statement::New,
@@ -236,9 +242,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
         }
     }
     let new = numbers_of(&statements, &Statement::New);
-    if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty())
-        && known_stripe(servers).is_none_or(|name| name == stripe)
-    {
+    if let (Ok(Some(stripe)), false) = (stripe_of(&statements, None), new.is_empty()) {
         write_marks(servers, &new, stripe, false);
     }
     judge(servers, &statements);

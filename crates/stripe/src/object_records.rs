@@ -86,7 +86,7 @@ impl Records {
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let mut records = Records::ask(servers, path, all);
         records.excuse_new_servers(servers);
-        let is_agreed = records.are_alike() && records.name(known_stripe(servers));
+        let is_agreed = records.are_alike() && records.are_of(known_stripe(servers));
         let memory = if is_agreed { WORK_MEMORY } else { DISPUTE_MEMORY };
         if !is_agreed || records.newest().is_none() {
             let others: Vec<_> =
@@ -118,7 +118,7 @@ impl Records {
     }
 
     /// Whether all records name a stripe, if there is one.
-    fn name(&self, stripe: Option<String>) -> bool {
+    fn are_of(&self, stripe: Option<String>) -> bool {
         stripe.is_none() || self.records().all(|record| record.header.stripe == stripe)
     }
 

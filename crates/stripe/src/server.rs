@@ -256,6 +256,7 @@ impl Server {
 
     /// Reserve room for a file of some bytes, in the folder of a path.
     pub(crate) fn reserve(&self, path: &str, bytes: u64) -> Result<Box<dyn Room>, StoreError> {
+        self.check_mark()?;
         self.check_folder()?;
         self.at(path, |name| self.store.reserve(name, bytes))
     }

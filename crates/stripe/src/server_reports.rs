@@ -2,7 +2,7 @@
 
 use crate::marks::{WORK_MEMORY, admit_empty_servers, compare_marks};
 use crate::names::{FileKind, kind_of};
-use crate::question::ask_all;
+use crate::question::{ask_all, majority};
 use crate::reports::{ServerReport, ServerState};
 use crate::server::{NO_ANSWER, Server, ServerItem, known_stripe};
 use crate::server_places::same_places;
@@ -31,10 +31,12 @@ impl Upkeep {
         Some(report_of(server, self.servers(), false))
     }
 
-    /// The stripe that most servers are of, which a catalogue may remember.
+    /// The stripe of the store, which a catalogue may remember, if a majority of the servers is of it.
     pub fn stripe(&self) -> Option<String> {
         compare_marks(self.servers(), WORK_MEMORY);
-        self.servers().first().and_then(|server| server.stripe())
+        let ours = self.servers().iter().filter(|server| server.is_ours()).count();
+        let is_sure = ours >= majority(self.servers().len());
+        self.servers().first().and_then(|server| server.stripe()).filter(|_| is_sure)
     }
 
     /// Use the empty servers of the store from now on, and return their names.

@@ -345,7 +345,7 @@ fn read_part(
     (damages, mut progress): (&mut Vec<u64>, PartProgress<'_>),
 ) -> Result<Option<StoreError>, StoreError> {
     let (size, sum_bytes) = (object.layout().part_bytes(number), object.layout().sum_bytes);
-    let (mut start, mut told_damages) = (0, 0);
+    let (mut start, mut damage_answers) = (0, 0);
     while start < size {
         let ranges: Vec<_> = (0..READS)
             .map(|at| start + at * READ_BYTES)
@@ -362,9 +362,9 @@ fn read_part(
                 Err(error @ StoreError::Interrupted { .. }) => return Err(error),
                 // The server says which block it is. Up to it and after it are others.
                 Err(StoreError::Damaged { byte, .. })
-                    if (start..size).contains(&byte) && told_damages < MOST_DAMAGE_ANSWERS =>
+                    if (start..size).contains(&byte) && damage_answers < MOST_DAMAGE_ANSWERS =>
                 {
-                    told_damages += 1;
+                    damage_answers += 1;
                     let block = byte / DAMAGE_BYTES * DAMAGE_BYTES;
                     if block > start {
                         let mut before = vec![0; (block - start) as usize];

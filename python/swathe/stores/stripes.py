@@ -329,8 +329,10 @@ def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None
 
 
 def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:
-    """Check whether an object is on all servers, but for those that cannot be reached."""
-    is_there = all(each.state in ("whole", "unreachable") for each in check.parts)
+    """Check whether an object is on all servers; what those have that are away does not count."""
+    # A part on a server that is away may be called missing: its disk is not mounted.
+    away = {each.server for each in check.records if each.state == "unreachable"}
+    is_there = all(each.state == "whole" or each.server in away for each in check.parts)
     is_spread = {part.server for part in check.parts} == servers
     return check.parity == store.parity and is_spread and is_there
 

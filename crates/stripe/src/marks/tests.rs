@@ -401,24 +401,26 @@ fn a_reader_gives_no_record_of_other_servers_to_ours() {
 
 #[test]
 fn servers_of_two_stripes_as_many_of_each_are_an_error_and_not_written_to() {
-    let mut stripe = TestStripe::new(2, 1, true);
-    let other = TestStripe::new(2, 1, true);
-    stripe.put("a", &bytes_of(1000, 1), false).expect("written");
-    other.put("a", &bytes_of(1000, 2), false).expect("written");
-    put_disk_of(&other, &stripe, 1);
-    let before = [files_in(&folder(&stripe, 0)), files_in(&folder(&stripe, 1))];
-    reopen(&mut stripe);
-    let bytes = bytes_of(1000, 3);
-    for result in [
-        stripe.get("a").map(drop),
-        stripe.put("a", &bytes, true),
-        stripe.remove("a"),
-        stripe.list("").map(drop),
-    ] {
-        let error = result.expect_err("two stripes").to_string();
-        assert!(error.contains("s0:") && error.contains("s1:"), "{error}");
-        assert!(error.contains("expected most servers to be of one stripe"), "{error}");
+    for is_marked in [true, false] {
+        let mut stripe = TestStripe::new(2, 1, true);
+        let other = if is_marked { TestStripe::new(2, 1, true) } else { unmarked(2, 1) };
+        stripe.put("a", &bytes_of(1000, 1), false).expect("written");
+        other.put("a", &bytes_of(1000, 2), false).expect("written");
+        put_disk_of(&other, &stripe, 1);
+        let before = [files_in(&folder(&stripe, 0)), files_in(&folder(&stripe, 1))];
+        reopen(&mut stripe);
+        let bytes = bytes_of(1000, 3);
+        for result in [
+            stripe.get("a").map(drop),
+            stripe.put("a", &bytes, true),
+            stripe.remove("a"),
+            stripe.list("").map(drop),
+        ] {
+            let error = result.expect_err("two stripes").to_string();
+            assert!(error.contains("s0:") && error.contains("s1:"), "{error}");
+            assert!(error.contains("expected most servers to be of one stripe"), "{error}");
+        }
+        assert!([files_in(&folder(&stripe, 0)), files_in(&folder(&stripe, 1))] == before);
+        assert!(stripe.store.is_writable());
     }
-    assert!([files_in(&folder(&stripe, 0)), files_in(&folder(&stripe, 1))] == before);
-    assert!(stripe.store.is_writable());
 }

@@ -1,8 +1,10 @@
 use crate::repair_progress::RepairProgress;
+use crate::server::MARK_PATH;
 use crate::striped_sink::TAKEN_BACK;
 use crate::testing::{TestStripe, bytes_of};
 use crate::upkeep::Upkeep;
 use proptest::prelude::*;
+use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use swathe_store_api::{Interrupt, StoreError};
@@ -81,8 +83,24 @@ impl Model {
                 let (url, progress) = (TestStripe::url("a"), RepairProgress::default());
                 // Servers may be away: what it did shows in what is read. One that was so at the first
                 // write has no mark.
-                drop(upkeep.admit_empty_servers());
+                if upkeep.admit_empty_servers().is_err() {
+                    self.copy_mark();
+                }
                 drop(upkeep.repair(&url, false, &progress));
+            }
+        }
+    }
+
+    /// Give the mark to servers that have none, as the error says where they are many.
+    fn copy_mark(&self) {
+        let servers = &self.stripe.store.servers;
+        let path = |number: usize| self.stripe.folder.path().join(format!("s{number}/{MARK_PATH}"));
+        let marks = (0..servers.len()).filter_map(|number| fs::read(path(number)).ok());
+        let Some(mark) = marks.into_iter().next() else { return };
+        for (number, server) in servers.iter().enumerate() {
+            if !path(number).exists() {
+                fs::write(path(number), &mark).expect("copied");
+                server.identity().compared_at = None;
             }
         }
     }

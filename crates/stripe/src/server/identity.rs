@@ -33,6 +33,8 @@ pub(crate) struct Identity {
     pub(crate) is_gone: bool,
     /// Whether its mark was heard, not only those of others.
     pub(crate) is_heard: bool,
+    /// Whether it had no record, as the other servers.
+    pub(crate) is_new: bool,
     /// When the marks were last compared.
     pub(crate) compared_at: Option<Instant>,
 }
@@ -54,7 +56,12 @@ pub(crate) fn known_stripe(servers: &[Arc<Server>]) -> Option<String> {
 impl Strangeness {
     /// Why a server with a mark is none of a stripe; `None` if it is.
     pub(crate) fn of_mark(stripe: &str, mark: &str) -> Option<Strangeness> {
-        let why = || format!("expected a server of stripe {stripe}, found one of stripe {mark}");
+        let why = || {
+            format!(
+                "expected a server of stripe {stripe}, found one of stripe {mark}; take it out, or, \
+                 if {mark} is right, remove the store and add it again"
+            )
+        };
         (mark != stripe).then(|| Strangeness::Foreign(why()))
     }
 
@@ -71,6 +78,12 @@ impl Server {
     /// The stripe of the store that it is a server of, if that has a mark.
     pub(crate) fn stripe(&self) -> Option<String> {
         self.identity().stripe.clone()
+    }
+
+    /// Whether it was heard, and is of the stripe of its store.
+    pub(crate) fn is_ours(&self) -> bool {
+        let identity = self.identity();
+        identity.is_heard && identity.strangeness.is_none() && !identity.is_gone
     }
 
     /// Refuse to use a server of another stripe, or an empty one: its disk may only not be mounted.
@@ -94,18 +107,34 @@ impl Server {
     /// others, as it was late: then it is waited for. A folder of this machine is looked at each time:
     /// its disk may have been unmounted.
     pub(crate) fn check_mark(&self) -> Result<(), StoreError> {
-        let (is_heard, stripe) = {
+        self.check_stripe()?;
+        let (is_heard, is_new, stripe) = {
             let identity = self.identity();
-            (identity.is_heard && !self.store.is_local(), identity.stripe.clone())
+            let is_heard = identity.is_heard && !self.store.is_local();
+            (is_heard, identity.is_new, identity.stripe.clone())
         };
-        let (false, Some(stripe)) = (is_heard, stripe) else { return self.check_stripe() };
+        let (false, Some(stripe)) = (is_heard, stripe) else { return Ok(()) };
         let of_mark = |mark: Option<String>| mark.map(|mark| Strangeness::of_mark(&stripe, &mark));
+        let of_records = || {
+            let records = self.first_records(SAMPLE)?;
+            let is_empty = records.is_empty();
+            Ok((is_empty, self.stripe_in(records)?))
+        };
         let strangeness = match of_mark(self.mark()?) {
             Some(strangeness) => strangeness,
-            None if self.has_records()? => of_mark(self.recorded_stripe()?)
-                .unwrap_or_else(|| Some(Strangeness::without_mark(&stripe))),
-            // Who began the stripe may have written its mark meanwhile.
-            None => of_mark(self.mark()?).unwrap_or(Some(Strangeness::Empty(stripe.clone()))),
+            None => match of_records()? {
+                (_, Some(name)) => Strangeness::of_mark(&stripe, &name),
+                (false, None) => Some(Strangeness::without_mark(&stripe)),
+                // It did not take its mark before, and may say why now.
+                (true, None) if is_new => {
+                    self.write_mark(&stripe, false)?;
+                    None
+                }
+                // Who began the stripe may have written its mark meanwhile.
+                (true, None) => {
+                    of_mark(self.mark()?).unwrap_or(Some(Strangeness::Empty(stripe.clone())))
+                }
+            },
         };
         {
             let mut identity = self.identity();
@@ -135,8 +164,13 @@ impl Server {
     /// # Errors
     /// As listing has it; the last error of reading them if none can be read.
     pub(crate) fn recorded_stripe(&self) -> Result<Option<String>, StoreError> {
+        self.stripe_in(self.first_records(SAMPLE)?)
+    }
+
+    /// The stripe that records name, by the paths of their files.
+    fn stripe_in(&self, paths: Vec<String>) -> Result<Option<String>, StoreError> {
         let (mut stripes, mut failure) = (BTreeSet::new(), None);
-        for path in self.first_records(SAMPLE)? {
+        for path in paths {
             match self.header_of(&path) {
                 Ok(Some(header)) => _ = stripes.insert(header.stripe),
                 Ok(None) => {}

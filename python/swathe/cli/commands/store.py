@@ -84,8 +84,8 @@ def add(
         typer.Option(
             min=0,
             max=MOST_SERVERS - 1,
-            help="Number of servers of a striped store that may be lost; else 1. With 0 the loss "
-            "of a server is the loss of all objects.",
+            help="Number of parts of an object of a striped store that may be lost; else 1. With 0 "
+            "the loss of a server is the loss of all objects.",
         ),
     ] = None,
     block: Annotated[

@@ -333,9 +333,9 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
         f"{count_text(result.disks, 'disk')} of {result.disk_tb:g} TB for {result.raw_tb:.4g} TB "
         "with parity"
     )
-    losses = count_text(result.parity, "server")
-    # A write needs the records of a majority.
-    most_losses = min(result.parity, (result.servers - 1) // 2)
+    losses = count_text(min(result.parity, result.servers // 2), "server")
+    # A write needs the records of a majority, and one part more than a reader where two are spare.
+    most_losses = min(result.parity - (result.parity > 1), (result.servers - 1) // 2)
     typer.echo(
         f"reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
         f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}, "

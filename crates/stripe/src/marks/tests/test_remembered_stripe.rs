@@ -166,9 +166,54 @@ fn nothing_is_written_to_a_folder_whose_disk_was_unmounted() {
     assert!(files_in(&folder(&stripe, 2)).is_empty());
     mount(&stripe, 1, false);
     stripe.put("c", &bytes, false).expect_err("two of three are away");
+    stripe.remove("a").expect_err("two of three are away");
+    stripe.store.servers[1].reserve("d", 1000).map(drop).expect_err("its disk is away");
     assert!(files_in(&folder(&stripe, 1)).is_empty());
     (1..3).for_each(|server| mount(&stripe, server, true));
     stripe.store.servers.iter().for_each(|server| server.identity().compared_at = None);
     stripe.put("c", &bytes, false).expect("written to all");
     assert!(stripe.get("b").expect("read") == bytes);
+}
+
+/// Of two servers one is enough to read, and it may be the wrong one.
+#[test]
+fn a_stripe_of_a_minority_is_not_remembered() {
+    for is_away in [false, true] {
+        let mut stripe = TestStripe::new(2, 1, true);
+        let other = TestStripe::new(2, 1, true);
+        stripe.put("a", &bytes_of(1000, 1), false).expect("written");
+        other.put("a", &bytes_of(1000, 2), false).expect("written");
+        assert!(Upkeep(stripe.store.clone()).stripe().is_some());
+        put_disk_of(&other, &stripe, 0);
+        reopen(&mut stripe);
+        if is_away {
+            stripe.kill(1, true);
+        }
+        assert_eq!(Upkeep(stripe.store.clone()).stripe(), None);
+    }
+}
+
+/// A disk that was given the mark by hand, or by a repair that was killed, has it and no record.
+#[test]
+fn a_new_disk_with_the_mark_does_not_make_a_remembered_stripe_new() {
+    for is_remote in [false, true] {
+        let mut stripe = TestStripe::new(3, 1, is_remote);
+        let bytes = bytes_of(50_000, 1);
+        stripe.put("a", &bytes, false).expect("written");
+        let name = name_of(&stripe);
+        let mark = fs::read(folder(&stripe, 0).join(MARK_PATH)).expect("read");
+        (0..3).for_each(|server| mount(&stripe, server, false));
+        fs::write(folder(&stripe, 0).join(MARK_PATH), mark).expect("written");
+        remember(&mut stripe, &name);
+        for (work, error) in [
+            ("open", stripe.open("a").map(drop)),
+            ("list", stripe.list("").map(drop)),
+            ("put", stripe.put("b", &bytes, false)),
+            ("remove", stripe.remove("a")),
+        ] {
+            let text = error.expect_err(work).to_string();
+            assert!(text.contains("mount its disk"), "{is_remote} {work}: {text}");
+        }
+        assert!((1..3).all(|server| files_in(&folder(&stripe, server)).is_empty()));
+    }
 }
