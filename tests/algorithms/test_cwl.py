@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import swathe
-from swathe.algorithms import static_check
+from swathe.algorithms import cwl_process, static_check
 from swathe.algorithms.cwl_document import MOST_DOCUMENT_BYTES, parse_document
-from swathe.algorithms.cwl_header import runnable_document
+from swathe.algorithms.cwl_header import cwl_header, runnable_document
+from swathe.algorithms.cwl_process import short_name
 from swathe.algorithms.definition import Algorithm, GranuleInput, Output
 from swathe.algorithms.header import package_files, parse_source
 from swathe.algorithms.read_definition import read_definition
@@ -296,6 +297,57 @@ def test_all_errors_are_told_at_once() -> None:
     text = fault(tool(requirements=[DOCKER, network], inputs={"a": "Directory"}))
     assert text.startswith("x.cwl: 4 errors\n")
     assert "inputs.a: expected File" in text
+
+
+def many_outputs(**keys: Any) -> str:
+    """Return a document with 9,990 outputs, which is just short enough."""
+    outputs = {str(number): 0 for number in range(9_990)}
+    return json.dumps(tool(**keys, outputs=outputs), separators=(",", ":"))
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names that processes were asked for, each time that one was."""
+    names: list[str] = []
+
+    def count(identifier: Any) -> str:
+        names.append(str(identifier))
+        return short_name(identifier)
+
+    monkeypatch.setattr(cwl_process, "short_name", count)
+    return names
+
+
+def test_too_many_outputs_are_refused_before_any_is_read(names: list[str]) -> None:
+    assert fault(many_outputs()) == "x.cwl: outputs: expected at most 50, found 9990"
+    assert len(names) < 10
+    assert "inputs: expected at most 50, found 51" in fault(
+        tool(inputs={f"x{number}": "int" for number in range(51)})
+    )
+
+
+def test_a_process_that_many_outputs_come_from_is_read_once(names: list[str]) -> None:
+    inner = json.loads(many_outputs(id="cat"))
+    inner |= {"class": "Workflow", "steps": {"x": {"run": "#cat"}}}
+    inner["outputs"]["0"] = {"type": "File", "outputSource": "x/0"}
+    main = {**workflow()["$graph"][1], "outputs": {}}
+    for number in range(50):
+        main["outputs"][f"o{number}"] = {"type": "File", "outputSource": "cat/0"}
+    values = {"cwlVersion": "v1.2", "$graph": [inner, {**main, "id": "main"}]}
+    with pytest.raises(AlgorithmError, match=r"outputs\.o49: expected a format"):
+        cwl_header(values, "x")
+    assert len(names) < 30_000
+
+
+def test_no_more_errors_are_told_than_can_be_read() -> None:
+    text = ",".join(f'"{number}":0' for number in range(9_000))
+    document = tool(**{"$HINT": 0})
+    source = json.dumps(document).replace(
+        '"$HINT": 0', f'"hints":{{"swathe:Algorithm":{{{text}}}}}'
+    )
+    with pytest.raises(AlgorithmError, match="9000 errors") as error:
+        definition(source)
+    assert (len(error.value.faults), error.value.faults[-1]) == (51, "and 8950 more")
 
 
 HEAD = "cwlVersion: v1.2\n"

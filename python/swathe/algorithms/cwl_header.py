@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from swathe.algorithms.cwl_document import parse_document
-from swathe.algorithms.cwl_process import CLASSES, CwlDocument, CwlType, entries, ports, short_name
+from swathe.algorithms.cwl_process import CLASSES, CwlDocument, CwlType, entries, short_name
 from swathe.algorithms.definition import Resources
-from swathe.algorithms.header_table import HeaderTable, fault_error
+from swathe.algorithms.header_table import MOST_ENTRIES, HeaderTable, fault_error
 from swathe.algorithms.media_types import MEDIA_TYPES
 from swathe.core.value_errors import short_text
 
@@ -79,11 +79,21 @@ def cwl_header(values: dict[str, Any], label: str) -> dict[str, Any]:
     """
     faults: list[str] = []
     document = CwlDocument(values, HeaderTable("", values, faults))
+    sizes = [*_size_faults(document.main)]
+    faults += sizes
     is_process = document.main.get("class") in CLASSES
-    header = _HeaderReader(document, faults).header() if is_process else {}
+    header = _HeaderReader(document, faults).header() if is_process and not sizes else {}
     if faults:
         raise fault_error(label, list(dict.fromkeys(faults)))
     return {"tool": {"swathe": {"algorithm": header}}}
+
+
+def _size_faults(main: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a fault for too many inputs or outputs, before any of them is read."""
+    for key in ("inputs", "outputs"):
+        value = main.get(key)
+        if isinstance(value, list | dict) and len(value) > MOST_ENTRIES:
+            yield f"{key}: expected at most {MOST_ENTRIES}, found {len(value)}"
 
 
 def has_scripts(content: bytes, label: str) -> bool:
@@ -108,7 +118,7 @@ def runnable_document(content: bytes, label: str) -> bytes:
     document = parse_document(content, label)
     cwl = CwlDocument(document, HeaderTable("", document, []))
     document.pop("$schemas", None)
-    inputs = ports(cwl.main, "inputs")
+    inputs = cwl.ports(cwl.main, "inputs")
     lists = [name for name, each in inputs.items() if CwlType.of(each["type"]).is_list]
     for process in cwl.processes:
         hints = process.get("hints")
@@ -116,15 +126,11 @@ def runnable_document(content: bytes, label: str) -> bytes:
             process["hints"] = {key: each for key, each in hints.items() if not _is_hint(key)}
         elif isinstance(hints, list):
             process["hints"] = [each for each in hints if not _is_hint(_class_of(each))]
-        _without_formats(process)
+        # The catalogue does not know those of granules.
+        for port in cwl.ports(process, "inputs").values():
+            port.pop("format", None)
     main = short_name(cwl.main["id"]) if "$graph" in document else ""
     return json.dumps({"document": document, "main": main, "lists": lists}).encode()
-
-
-def _without_formats(process: dict[str, Any]) -> None:
-    """Remove the formats of inputs: the catalogue does not know those of granules."""
-    for port in ports(process, "inputs").values():
-        port.pop("format", None)
 
 
 def _is_hint(name: Any) -> bool:
@@ -159,7 +165,9 @@ class _HeaderReader:
             "language": "cwl",
             "environment": own.get("environment", ENVIRONMENT),
             "inputs": dict(self._files()),
-            "outputs": {name: self._output(name) for name in self._ports("outputs")},
+            "outputs": {
+                name: self._output(name, each) for name, each in self._ports("outputs").items()
+            },
             "parameters": parameters,
             "resources": {**self._resources(), **self._hint.table("resources").values},
             "notes": self._document.notes,
@@ -174,7 +182,7 @@ class _HeaderReader:
         self._faults.append(f"{key}: expected {requirement}, found {value}")
 
     def _ports(self, key: str) -> dict[str, dict[str, Any]]:
-        every = ports(self._main, key)
+        every = self._document.ports(self._main, key)
         if not every and key in self._main and self._main[key] not in ({}, []):
             self._fault(key, "a map, or a list with ids", short_text(self._main[key]))
         return every
@@ -255,9 +263,8 @@ class _HeaderReader:
             usual = {key: value for key, value in parameter.items() if value is not None}
             yield name, {**usual, **more} if isinstance(more, dict) else more
 
-    def _output(self, name: str) -> Any:
+    def _output(self, name: str, port: Mapping[str, Any]) -> Any:
         """Return the table of an output."""
-        port = ports(self._main, "outputs")[name]
         kind = CwlType.of(port["type"])
         more = self._hint.table("output").values.get(name, {})
         if kind.name not in ("File", "Directory", *STREAMS):
@@ -306,12 +313,8 @@ class _HeaderReader:
         sources = source if isinstance(source, list) else [source]
         text = sources[0] if len(sources) == 1 and isinstance(sources[0], str) else ""
         name, _, output = text.removeprefix("#").rpartition("/")
-        steps = process.get("steps")
-        step = steps.get(short_name(name)) if isinstance(steps, dict) else None
-        if isinstance(steps, list):
-            step = next((each for each in steps if _has_id(each, short_name(name))), None)
-        inner = self._document.process_of(step)
-        port_of_step = None if inner is None else ports(inner, "outputs").get(output)
+        inner = self._document.process_of(self._document.step(process, short_name(name)))
+        port_of_step = None if inner is None else self._document.ports(inner, "outputs").get(output)
         if inner is None or port_of_step is None or not hops:
             return None
         return self._media_type(inner, port_of_step, hops - 1)
@@ -379,10 +382,6 @@ def _suffix(file: Any) -> str:
     """Return the suffix of a file or a pattern, as `.csv` of `*.csv`; empty without one."""
     last = file.rpartition(".")[2] if isinstance(file, str) and "." in file else ""
     return f".{last.lower()}" if last.isalnum() else ""
-
-
-def _has_id(value: Any, name: str) -> bool:
-    return isinstance(value, dict) and short_name(value.get("id")) == name
 
 
 def _number(values: Any, key: str) -> float:

@@ -88,14 +88,6 @@ def entries(value: Any, key: str = "id") -> dict[str, Any]:
     return {short_name(each[key]): each for each in items if isinstance(each, dict) and key in each}
 
 
-def ports(process: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
-    """Return the inputs or outputs of a process by name; a type alone becomes a port."""
-    return {
-        short_name(name): each if isinstance(each, dict) and "type" in each else {"type": each}
-        for name, each in entries(process.get(key)).items()
-    }
-
-
 class CwlDocument:
     """Document of CWL that was parsed.
 
@@ -113,6 +105,10 @@ class CwlDocument:
         graph = values.get("$graph")
         items = graph if isinstance(graph, list) else ()
         self._tops = [each for each in items if isinstance(each, dict)] or [values]
+        self._top_by_id = {short_name(each.get("id")): each for each in reversed(self._tops)}
+        # Of each process once: a document may name one very often.
+        self._ports: dict[tuple[int, str], dict[str, dict[str, Any]]] = {}
+        self._steps: dict[int, dict[str, Any]] = {}
         table.choice("cwlVersion", VERSIONS, None)
         self.main = self._main()
         self.processes = [each for top in self._tops for each in self._with_steps(top, 0)]
@@ -134,6 +130,25 @@ class CwlDocument:
         classes = entries(process.get(key), "class")
         return {name.rpartition(":")[2] or name: each for name, each in classes.items()}
 
+    def ports(self, process: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+        """Return the inputs or outputs of a process by name; a type alone becomes a port."""
+        place = (id(process), key)
+        if place not in self._ports:
+            self._ports[place] = {
+                short_name(name): each
+                if isinstance(each, dict) and "type" in each
+                else {"type": each}
+                for name, each in entries(process.get(key)).items()
+            }
+        return self._ports[place]
+
+    def step(self, workflow: Mapping[str, Any], name: str) -> Any:
+        """Return a step of a workflow; `None` if there is none."""
+        if id(workflow) not in self._steps:
+            steps = entries(workflow.get("steps"))
+            self._steps[id(workflow)] = {short_name(key): each for key, each in steps.items()}
+        return self._steps[id(workflow)].get(name)
+
     def process_of(self, step: Any) -> dict[str, Any] | None:
         """Return the process that a step runs."""
         run = step.get("run") if isinstance(step, dict) else None
@@ -141,8 +156,7 @@ class CwlDocument:
             return run
         if not isinstance(run, str) or not run.startswith("#"):
             return None
-        tops = [each for each in self._tops if short_name(each.get("id")) == short_name(run)]
-        return tops[0] if tops else None
+        return self._top_by_id.get(short_name(run))
 
     def _main(self) -> dict[str, Any]:
         """Return the process that runs: `main`, the only workflow, or the only process."""

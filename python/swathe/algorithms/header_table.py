@@ -12,16 +12,18 @@ from swathe.core.value_errors import short_text
 LONGEST_TEXT = 200
 MOST_FAULTS = 50
 """Errors of a header that are told."""
+MOST_ENTRIES = 50
+"""Most inputs, outputs, parameters, arrays or packages."""
 
 
 def fault_error(label: str, faults: Sequence[str]) -> AlgorithmError:
-    """Return the error that reports all faults of a definition."""
+    """Return the error that reports the faults of a definition, the first of very many."""
     if len(faults) == 1:
         return AlgorithmError(f"{label}: {faults[0]}")
     rest = len(faults) - MOST_FAULTS
-    lines = "".join(f"\n  {fault}" for fault in faults[:MOST_FAULTS])
-    lines += f"\n  and {rest} more" if rest > 0 else ""
-    return AlgorithmError(f"{label}: {len(faults)} errors{lines}", faults)
+    texts = [*faults[:MOST_FAULTS], *([f"and {rest} more"] if rest > 0 else [])]
+    lines = "".join(f"\n  {text}" for text in texts)
+    return AlgorithmError(f"{label}: {len(faults)} errors{lines}", texts)
 
 
 class HeaderTable:

@@ -9,13 +9,12 @@ from typing import Any
 
 from swathe.algorithms.definition import Build
 from swathe.algorithms.header import parse_description
-from swathe.algorithms.header_table import HeaderTable, fault_error
+from swathe.algorithms.header_table import MOST_ENTRIES, HeaderTable, fault_error
 from swathe.algorithms.read_build import read_build, read_paths
 from swathe.algorithms.read_definition import (
     ARGUMENT,
     ARGUMENT_FORM,
     LONGEST_NAME,
-    MOST_ENTRIES,
     NAME,
     NAME_FORM,
     SWATHE,

@@ -17,7 +17,7 @@ from swathe.algorithms.definition import (
     Window,
 )
 from swathe.algorithms.header import Source
-from swathe.algorithms.header_table import HeaderTable, fault_error
+from swathe.algorithms.header_table import MOST_ENTRIES, HeaderTable, fault_error
 from swathe.algorithms.media_types import MEDIA_TYPES
 from swathe.algorithms.read_build import read_build
 from swathe.algorithms.read_parameter import read_parameter
@@ -68,8 +68,6 @@ DEPENDENCY_FORM = (
 )
 PYTHON_FORM = "versions of Python, as >=3.11"
 PYTHON = re.compile(r"(>=|<=|==|!=|~=|>|<) ?(\d{1,3}(?:\.\d{1,3}){0,2})")
-MOST_ENTRIES = 50
-"""Most inputs, outputs, parameters, arrays or packages."""
 MOST_GRANULES = 10_000
 """Most granules of a group."""
 MOST_NEIGHBOURS = 100
