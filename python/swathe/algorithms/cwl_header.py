@@ -96,13 +96,9 @@ def _size_faults(main: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key}: expected at most {MOST_ENTRIES}, found {len(value)}"
 
 
-def has_scripts(content: bytes, label: str) -> bool:
-    """Check whether a document needs Node.js.
-
-    Raises:
-        AlgorithmError: As in `parse_document`.
-    """
-    values = parse_document(content, label)
+def has_scripts(content: bytes) -> bool:
+    """Check whether what `runnable_document` returns needs Node.js."""
+    values = json.loads(content)["document"]
     return CwlDocument(values, HeaderTable("", values, [])).has_scripts
 
 
@@ -120,14 +116,14 @@ def runnable_document(content: bytes, label: str) -> bytes:
     document.pop("$schemas", None)
     inputs = cwl.ports(cwl.main, "inputs")
     lists = [name for name, each in inputs.items() if CwlType.of(each["type"]).is_list]
-    for process in cwl.processes:
-        hints = process.get("hints")
+    for part in cwl.parts:
+        hints = part.get("hints")
         if isinstance(hints, dict):
-            process["hints"] = {key: each for key, each in hints.items() if not _is_hint(key)}
+            part["hints"] = {key: each for key, each in hints.items() if not _is_hint(key)}
         elif isinstance(hints, list):
-            process["hints"] = [each for each in hints if not _is_hint(_class_of(each))]
+            part["hints"] = [each for each in hints if not _is_hint(_class_of(each))]
         # The catalogue does not know those of granules.
-        for port in cwl.ports(process, "inputs").values():
+        for port in cwl.ports(part, "inputs").values():
             port.pop("format", None)
     main = short_name(cwl.main["id"]) if "$graph" in document else ""
     return json.dumps({"document": document, "main": main, "lists": lists}).encode()
@@ -182,10 +178,7 @@ class _HeaderReader:
         self._faults.append(f"{key}: expected {requirement}, found {value}")
 
     def _ports(self, key: str) -> dict[str, dict[str, Any]]:
-        every = self._document.ports(self._main, key)
-        if not every and key in self._main and self._main[key] not in ({}, []):
-            self._fault(key, "a map, or a list with ids", short_text(self._main[key]))
-        return every
+        return self._document.ports(self._main, key)
 
     def _name(self) -> Any:
         """Return the name of the hint, which `cwltool --pack` makes an id, else one from the id."""
@@ -335,10 +328,10 @@ class _HeaderReader:
         Expressions do not count: they are known when a tool runs.
         """
         cores = memory = output = wall_s = 0.0
-        for process in self._document.processes:
+        for part in self._document.parts:
             needs = {
-                **self._document.requirements(process, "hints"),
-                **self._document.requirements(process),
+                **self._document.requirements(part, "hints"),
+                **self._document.requirements(part),
             }
             sizes = needs.get("ResourceRequirement")
             cores = max(cores, _number(sizes, "coresMin"))

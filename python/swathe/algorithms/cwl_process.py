@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,6 +81,11 @@ def short_name(identifier: Any) -> str:
     return text.rpartition("#")[2].rpartition("/")[2]
 
 
+def class_name(name: str) -> str:
+    """Return the name of a class without its namespace."""
+    return name.rpartition(":")[2] or name
+
+
 def entries(value: Any, key: str = "id") -> dict[str, Any]:
     """Return a map, or a list whose items have their names in a key, by names."""
     if isinstance(value, dict):
@@ -94,7 +100,7 @@ class CwlDocument:
     Attributes:
         values: its values.
         main: the process that runs.
-        processes: all processes, those within steps too.
+        parts: all processes and steps, those within steps too.
         notes: what is ignored.
     """
 
@@ -111,24 +117,28 @@ class CwlDocument:
         self._steps: dict[int, dict[str, Any]] = {}
         table.choice("cwlVersion", VERSIONS, None)
         self.main = self._main()
-        self.processes = [each for top in self._tops for each in self._with_steps(top, 0)]
+        self.parts = [each for top in self._tops for each in self._with_steps(top, 0)]
         self.notes: list[str] = []
-        for process in self.processes:
-            self._check_requirements(process)
+        if "$graph" in values:
+            self._check_graph(graph)
+        for part in self.parts:
+            for key in ("inputs", "outputs", "steps"):
+                self._check_entries(key, part.get(key))
+            self._check_requirements(part)
 
     @property
     def has_scripts(self) -> bool:
         """Check whether expressions of it are JavaScript, which needs Node.js."""
         return any(
-            SCRIPT in self.requirements(process, key)
-            for process in self.processes
+            SCRIPT in self.requirements(part, key)
+            for part in self.parts
             for key in ("requirements", "hints")
         )
 
     def requirements(self, process: Mapping[str, Any], key: str = "requirements") -> dict[str, Any]:
         """Return the requirements or hints of a process by class."""
         classes = entries(process.get(key), "class")
-        return {name.rpartition(":")[2] or name: each for name, each in classes.items()}
+        return {class_name(name): each for name, each in classes.items()}
 
     def ports(self, process: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
         """Return the inputs or outputs of a process by name; a type alone becomes a port."""
@@ -171,7 +181,7 @@ class CwlDocument:
         return self._tops[0]
 
     def _with_steps(self, process: dict[str, Any], level: int) -> Iterator[dict[str, Any]]:
-        """Yield a process and those that are written within its steps."""
+        """Yield a process, its steps, and what is written within them."""
         if process.get("class") not in CLASSES:
             self._table.fault("class", f"one of {', '.join(CLASSES)}", _text_of(process, "class"))
             return
@@ -186,12 +196,43 @@ class CwlDocument:
                     f"steps.{name}.run", "a process of this document, as '#count'", text
                 )
                 continue
-            self._check_requirements(step)
+            yield step
             if isinstance(step["run"], dict):
                 yield from self._with_steps(inner, level + 1)
 
+    def _check_graph(self, graph: Any) -> None:
+        """Add a fault for each process without an id, by which it would be run."""
+        if isinstance(graph, list) and graph:
+            self._check_entries("$graph", graph)
+        else:
+            self._table.fault("$graph", "a list of processes", short_text(graph))
+
+    def _check_entries(self, name: str, value: Any, key: str = "id") -> None:
+        """Add a fault for each entry that has no name, or that of another: `entries` drops them."""
+        names: Counter[str] = Counter()
+        last_part = class_name if key == "class" else short_name
+        if isinstance(value, dict):
+            names.update(map(last_part, value))
+        elif isinstance(value, list):
+            for number, each in enumerate(value):
+                text = each.get(key) if isinstance(each, dict) else None
+                if isinstance(text, str) and last_part(text):
+                    names[last_part(text)] += 1
+                elif isinstance(each, dict):
+                    place = f"{name}[{number}].{key}"
+                    self._table.fault(place, "one, as a text", _text_of(each, key))
+                else:
+                    self._table.fault(f"{name}[{number}]", "an object", short_text(each))
+        elif value is not None:
+            self._table.fault(name, f"a map, or a list of objects with {key}", short_text(value))
+        for each, count in names.items():
+            if count > 1:
+                self._table.fault(name, f"each {key} once", f"{short_text(each)} {count} times")
+
     def _check_requirements(self, process: Mapping[str, Any]) -> None:
         """Add a fault for each requirement of a process or a step that no run can fulfil."""
+        for key in ("requirements", "hints"):
+            self._check_entries(key, process.get(key), "class")
         requirements = self.requirements(process)
         for name, each in requirements.items():
             if name not in REQUIREMENTS:

@@ -12,7 +12,7 @@ from typing import Any
 
 from swathe.algorithms.box_python import BoxPython
 from swathe.algorithms.compiler import compiler_version
-from swathe.algorithms.cwl_header import DOCUMENT, has_scripts
+from swathe.algorithms.cwl_header import DOCUMENT, has_scripts, runnable_document
 from swathe.algorithms.cwl_process import SCRIPT
 from swathe.algorithms.definition import Algorithm
 from swathe.algorithms.environment import Environment
@@ -130,7 +130,8 @@ def _cwl_faults(
         yield f"environment {algorithm.environment}: expected {CWLTOOL} in it, found none; {ADVICE}"
     folders = [*NODE_FOLDERS, *([Path(python.executable).parent] if python else [])]
     is_there = any((folder / name).is_file() for folder in folders for name in NODE_NAMES)
-    if has_scripts(source.files[DOCUMENT], source.label) and not is_there:
+    content = runnable_document(source.files[DOCUMENT], source.label)
+    if has_scripts(content) and not is_there:
         yield (
             f"{SCRIPT}: expected Node.js as one of {', '.join(NODE_NAMES)} in "
             f"{', '.join(map(str, folders))}, found none"
