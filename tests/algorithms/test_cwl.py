@@ -311,6 +311,16 @@ REFUSALS = {
         tool(**hint(input={"granules": {"group": "day"}})),
         "inputs.granules: expected File[] for a group",
     ),
+    "neighbours in a list": (
+        tool(
+            inputs={"a": "File[]"}, **hint(input={"a": {"group": "day", "window": {"before": 1}}})
+        ),
+        "swathe:Algorithm.input.a.window: expected none",
+    ),
+    "neighbours of one file": (
+        tool(**hint(input={"granules": {"window": {"before": 1}}})),
+        "swathe:Algorithm.input.granules.window: expected none",
+    ),
     "secondary files": (
         tool(inputs={"a": {"type": "File", "secondaryFiles": [".idx"]}}),
         "inputs.a.secondaryFiles: expected none",

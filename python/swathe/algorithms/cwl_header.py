@@ -206,8 +206,10 @@ class _HeaderReader:
             if name in granules:
                 usual = {"group": "all"} if kind.is_list else {}
                 yield name, {**usual, **more} if isinstance(more, dict) else more
-                if not kind.is_list and isinstance(more, dict):
-                    self._check_single(name, more)
+                if isinstance(more, dict):
+                    self._check_window(name, more)
+                    if not kind.is_list:
+                        self._check_single(name, more)
             elif kind.name == "File" and not kind.is_list and (name in own or _is_needed(port)):
                 yield name, {"file": name, **more} if isinstance(more, dict) else more
             elif kind.name not in PARAMETER_TYPES and _is_needed(port):
@@ -231,8 +233,16 @@ class _HeaderReader:
             self._fault("inputs", f"one of File or File[], or {HINT} that says which", names)
         return list(lists)
 
+    def _check_window(self, name: str, more: Mapping[str, Any]) -> None:
+        if "window" in more:
+            self._fault(
+                f"{HINT}.input.{name}.window",
+                "none: files of CWL do not say which of them are neighbours in time",
+                "one",
+            )
+
     def _check_single(self, name: str, more: Mapping[str, Any]) -> None:
-        if more.get("group", "each") != "each" or "window" in more:
+        if more.get("group", "each") != "each":
             self._fault(f"inputs.{name}", "File[] for a group of granules", "File")
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
