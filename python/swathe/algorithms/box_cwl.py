@@ -21,6 +21,9 @@ from typing import Any
 
 WORK = "cwl"
 """Folder of outputs until they are moved. No output has this name: each has a suffix."""
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+"""Time of all members of a zip, as of archives of outputs: the same files are the same zip."""
+PART = 1 << 20
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 FLAGS = (
     *("--no-container", "--skip-schemas", "--no-doc-cache", "--disable-ga4gh-tool-registry"),
@@ -149,9 +152,12 @@ def write_zip(values: list[Any], target: Path) -> None:
                 members[f"{number}-{name}" if name in members else name] = file
     if not members:
         return
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+    with zipfile.ZipFile(target, "w") as archive:
         for name, file in members.items():
-            archive.write(file, name)
+            member = zipfile.ZipInfo(name, ZIP_TIME)
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            with file.open("rb") as source, archive.open(member, "w", force_zip64=True) as into:
+                shutil.copyfileobj(source, into, PART)
 
 
 if __name__ == "__main__":
