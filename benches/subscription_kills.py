@@ -76,13 +76,13 @@ class Log:
 
     Attributes:
         values: pixel of each version.
-        required: versions that the portal had the time to see.
+        requirements: versions that the portal had the time to see.
         present: version of each granule that is there.
         changes: number of changes of each kind.
     """
 
     values: dict[Version, int] = field(default_factory=dict)
-    required: set[Version] = field(default_factory=set)
+    requirements: set[Version] = field(default_factory=set)
     present: dict[str, str] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
 
@@ -102,10 +102,10 @@ class Granules:
 
     def change(self, granules: int) -> None:
         """Change some, of as many as are to be registered in all, and update the dataset."""
-        touched: set[str] = set()
+        batch: set[str] = set()
         for kind in self.rng.choices(list(SHARES), list(SHARES.values()), k=BATCH):
             if self._registered < granules:
-                self._change(kind, touched)
+                self._change(kind, batch)
         dataset = self.catalog.dataset(DATASET)
         report = update(self.catalog, dataset)
         if report.faults:
@@ -124,17 +124,17 @@ class Granules:
             if value != self._here[name]:
                 raise RuntimeError(f"{name}: expected another version with {self._here[name]}")
 
-    def _change(self, kind: str, touched: set[str]) -> None:
-        """Change a granule that this batch has not touched, if there is one."""
+    def _change(self, kind: str, batch: set[str]) -> None:
+        """Change a granule that is not in this batch, if there is one."""
         names = self._gone if kind == "return" else self._here
         name = f"g{self._registered:06}.fits"
         if kind == "register":
             self._registered += 1
         else:
             name = self.rng.choice(list(names) or [name])
-            if name not in names or name in touched:
+            if name not in names or name in batch:
                 return
-        touched.add(name)
+        batch.add(name)
         self.log.changes[kind] += 1
         if kind in ("register", "replace"):
             self._value += 1
@@ -248,17 +248,17 @@ def resume_failed(archive: Archive, catalog: Catalog, feed: Feed, log: Log) -> N
     for _ in range(RESUMES):
         wait_until("the end of all runs", lambda: not catalog.jobs_of_runs())
         feed.read()
-        failed = [
+        failures = [
             run
             for run in feed.runs.values()
             if not run.file and all(log.present.get(name) == of for name, of in run.granules)
         ]
-        if not failed:
+        if not failures:
             return
         with swathe.connect(archive.portal.url) as portal:
-            for job in sorted({run.job for run in failed}):
+            for job in sorted({run.job for run in failures}):
                 portal.job(job).resume()
-    raise RuntimeError(f"expected runs to succeed after {RESUMES} tries, found {failed[:5]}")
+    raise RuntimeError(f"expected runs to succeed after {RESUMES} tries, found {failures[:5]}")
 
 
 def compare(feed: Feed, log: Log, results: Path) -> dict[str, int]:
@@ -270,8 +270,8 @@ def compare(feed: Feed, log: Log, results: Path) -> dict[str, int]:
     runs = Counter(version for run in feed.runs.values() for version in run.granules)
     problems = [f"{each}: {count} runs" for each, count in runs.items() if count != 1]
     problems += [f"{each}: never registered" for each in runs.keys() - log.values.keys()]
-    problems += [f"{each}: no run" for each in log.required - runs.keys()]
-    made = {path for path in results.rglob("*.zip") if path.is_file()}
+    problems += [f"{each}: no run" for each in log.requirements - runs.keys()]
+    archives = {path for path in results.rglob("*.zip") if path.is_file()}
     for run in feed.runs.values():
         ((name, version),) = run.granules
         if not run.file:
@@ -279,16 +279,16 @@ def compare(feed: Feed, log: Log, results: Path) -> dict[str, int]:
                 problems.append(f"{name}: failed: {run.reason}")
             continue
         paths = [results / run.job / part / run.file for part in os.listdir(results / run.job)]
-        files = [path for path in paths if path in made]
-        made -= set(files)
+        files = [path for path in paths if path in archives]
+        archives -= set(files)
         values = [value_of(path) for path in files]
         if values != [log.values[name, version]]:
             problems.append(f"{name}: expected {log.values[name, version]}, found {values}")
-    problems += [f"{path}: a result of no run" for path in sorted(made)]
+    problems += [f"{path}: a result of no run" for path in sorted(archives)]
     if problems:
         raise RuntimeError(f"{len(problems)} problems, the first: " + "; ".join(problems[:10]))
     done = sum(1 for run in feed.runs.values() if run.file)
-    return {"versions": len(log.values), "required": len(log.required), "runs": len(feed.runs),
+    return {"versions": len(log.values), "required": len(log.requirements), "runs": len(feed.runs),
             "done": done, "failed": len(feed.runs) - done}  # fmt: skip
 
 
@@ -320,7 +320,7 @@ def change_and_kill(
                 granules.change(count)
                 if rng.random() < SETTLED:
                     wait_until("all groups to be submitted", lambda: is_submitted(catalog))
-                    log.required |= set(log.present.items())
+                    log.requirements |= set(log.present.items())
                 wait_until("jobs to end", lambda: len(catalog.jobs_of_runs()) <= MOST_JOBS)
                 feed.read()
                 done = feed.kinds["run.done"]
@@ -328,7 +328,7 @@ def change_and_kill(
                 if kills.done():
                     kills.result()  # it may have failed
             wait_until("all groups to be submitted", lambda: is_submitted(catalog))
-            log.required |= set(log.present.items())
+            log.requirements |= set(log.present.items())
         finally:
             end.set()
         return kills.result()

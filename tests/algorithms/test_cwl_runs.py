@@ -233,11 +233,11 @@ def test_an_environment_that_lost_cwltool_is_a_failure(
     granules: list[Path], settings: BoxSettings, environment: Path
 ) -> None:
     (package,) = environment.glob("lib/python3*/site-packages/cwltool")
-    hidden = package.rename(package.with_name("elsewhere"))
+    elsewhere = package.rename(package.with_name("elsewhere"))
     try:
         run = attempt(cwl.COUNT, granules, settings)
     finally:
-        hidden.rename(package)
+        elsewhere.rename(package)
     assert "No module named 'cwltool'" in run.problem
 
 
