@@ -290,10 +290,7 @@ class GroupRunner:
         stores = known_stores() or _swathe.Stores("[]")
         source = stores.open(row.source)
         if source.version != row.version:
-            raise ChangedError(
-                f"{row.id}: expected version {row.version}, found {source.version}: it was "
-                "replaced; submit a new job"
-            )
+            raise ChangedError(f"{row.id}: {another_version(row.version, source.version)}")
         path = stores.local_path(row.source)
         if path is None:
             raise NotFoundError(f"{row.id}: expected a local file, found none")
@@ -313,6 +310,11 @@ class GroupRunner:
             memory_bytes=run.memory_bytes,
             ended_at=datetime.now(UTC),
         )
+
+
+def another_version(expected: str, version: str) -> str:
+    """Return what an error says of a granule that has another version than before."""
+    return f"expected version {expected}, found {version}: it was replaced; submit a new job"
 
 
 def write_archive(path: Path, outputs: Iterable[Path]) -> None:

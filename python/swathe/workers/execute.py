@@ -47,7 +47,7 @@ from swathe.operations.operation import Interruption
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.stores.staging.on_disk import note_on_disk
-from swathe.workers.algorithm_groups import OUTPUTS, GroupRunner, fetch_granules
+from swathe.workers.algorithm_groups import OUTPUTS, GroupRunner, another_version, fetch_granules
 from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
 from swathe.workers.granule_rows import read_granules
@@ -167,6 +167,7 @@ class _BatchRun:
     ready_parts: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
     finished_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
+    versions: dict[int, str] = field(default_factory=dict, init=False)
 
     @property
     def options(self) -> Options:
@@ -276,18 +277,14 @@ class _BatchRun:
         """Read granules, whose pixels wait for the combined result."""
         granules = read_granules(rows, operation, self.batch, self.aside, self._count, self._ends)
         for row, pixels in granules:
-            if pixels is not None:
-                self._keep_input(row, pixels)
-            self.single.append(row)
+            self.single.append(row if pixels is None else self._keep_input(row, pixels))
 
     def _fetch_granules(self, rows: RowTable) -> None:
         """Make granules local, which an algorithm reads then."""
         for row, file, read_bytes in fetch_granules(rows, self.aside, self._ends):
-            if file is not None:
-                self._keep_input(row, file)
             self.bytes_moved += read_bytes
             self.requests += -(-read_bytes // PART)
-            self.single.append(row)
+            self.single.append(row if file is None else self._keep_input(row, file))
 
     def _describe(self, rows: RowTable) -> RowTable:
         """Return rows whose arrays are known here; rows of files that are rejected are finished."""
@@ -507,14 +504,21 @@ class _BatchRun:
         status, reason = align_cutout(cut, grid, row.sky, new, self._check_size)
         if status != "ok":
             return end_row(row, status, reason)
-        self._keep_input(row, new)
-        return row._replace(bytes=0, sha256="")
+        return self._keep_input(row._replace(bytes=0, sha256=""), new)
 
-    def _keep_input(self, row: RowRecord, new: Path) -> None:
-        """Keep the pixels of a row for its combined result; their size counts in the quota."""
+    def _keep_input(self, row: RowRecord, new: Path) -> RowRecord:
+        """Keep the pixels of a row for its combined result; their size counts in the quota.
+
+        Return the row: an error if it is made local again, and has another version than before.
+        """
+        version = self.versions.get(row.number, "")
+        if version not in ("", row.version):
+            new.unlink()
+            return end_row(row, "error", another_version(version, row.version))
         # Of a link, its own: what it leads to is elsewhere.
         self.scratch_bytes += new.lstat().st_size
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
+        return row
 
     def _make(self, rows: RowTable) -> None:
         """Make combined results from their input rows."""
@@ -548,11 +552,11 @@ class _BatchRun:
     def _run_group(self, runner: GroupRunner, row: RowRecord) -> bool:
         """Run an algorithm on a group; return false if it was stopped."""
         inputs = self.batch.inputs[row.number]
-        problem = self._restore_inputs(inputs.take(inputs.has("ok")), row)
-        if problem is not None:
-            self.single.append(end_row(row, "error", problem))
-            return True
         try:
+            problem = self._restore_inputs(inputs.take(inputs.has("ok")), row)
+            if problem is not None:
+                self.single.append(end_row(row, "error", problem))
+                return True
             result, new, run = runner.run(row, inputs)
         except SandboxUnavailableError as error:
             self.failure = f"programs of users are refused: {error}"
@@ -577,7 +581,11 @@ class _BatchRun:
             if not len(images) or (grid is None and self.options.results.kind.needs_grid):
                 self.single.append(end_row(row, *without_images(inputs)))
                 continue
-            if (failure_text := self._restore_inputs(images, row)) is not None:
+            try:
+                failure_text = self._restore_inputs(images, row)
+            except LimitError:
+                return  # stopped: the rows wait
+            if failure_text is not None:
                 self.single.append(end_row(row, "error", failure_text))
                 continue
             results = self.options.results
@@ -596,19 +604,28 @@ class _BatchRun:
         """Cut again the inputs that no longer exist; return the reason if that fails.
 
         The local folder may have been emptied, or belong to another machine.
+
+        Raises:
+            LimitError: If it was stopped.
         """
         numbers = rows.number.tolist()
-        are_missing = [not input_of(self.folder, number).exists() for number in numbers]
-        if not any(are_missing):
+        missing = rows.take([not input_of(self.folder, number).exists() for number in numbers])
+        if not len(missing):
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(rows.take(are_missing))
+        again.versions = {row.number: row.version for row in missing}
+        again._cut(missing)
         self._count({name: getattr(again, name) for name in TRAFFIC})
-        failed = next((row for row in again.finished_rows() if row.status != "ok"), None)
-        if failed is None:
-            return None
-        return f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"
+        finished_rows = again.finished_rows()
+        failed = next((row for row in finished_rows if row.status != "ok"), None)
+        if failed is not None:
+            return (
+                f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"
+            )
+        if len(finished_rows) < len(missing):
+            raise LimitError("stopped")
+        return None
 
     def _keep_new(self, row: RowRecord, new: Path, digest: FileDigest) -> None:
         row = row._replace(status="ok", **digest._asdict())
