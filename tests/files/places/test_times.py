@@ -74,6 +74,8 @@ def test_days_of_other_years_have_no_date(calendar: str) -> None:
         (-1, "seconds since 2000-01-01", "1999-12-31T23:59:59"),
         (0.25, "hours since 1582-10-15", "1582-10-15T00:15:00"),
         (-1, "days since 1582-10-15", "1582-10-04T00:00:00"),
+        (20000 + 1 / 3, "days since 1970-01-01", "2024-10-04T08:00:00"),
+        (0.9999, "seconds since 1999-12-31T23:59:59", "2000-01-01T00:00:00"),
     ],
 )
 def test_time_as_text(value: float, units: str, text: str) -> None:

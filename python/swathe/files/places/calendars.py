@@ -220,16 +220,17 @@ class TimeUnits:
         return (nanoseconds - self.reference) / self.nanoseconds
 
     def text_of(self, value: float) -> str:
-        """Return a time in these units as text, such as `2005-05-01T12:30:00`.
+        """Return a time in these units as text, to the second: `2005-05-01T12:30:00`.
 
         Raises:
             ValueError: If its year is not from 1 to 9999.
         """
         if not abs(value) < MOST_VALUE:
             raise ValueError(f"expected a time, found {value}")
-        number, rest = divmod(round(value * self.nanoseconds) + self.reference, DAY)
+        seconds = round((round(value * self.nanoseconds) + self.reference) / SECOND)
+        number, rest = divmod(seconds, DAY // SECOND)
         year, month, day = date_of(self.calendar, number)
-        minutes, second = divmod(rest // SECOND, 60)
+        minutes, second = divmod(rest, 60)
         hour, minute = divmod(minutes, 60)
         return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
