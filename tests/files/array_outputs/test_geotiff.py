@@ -59,6 +59,7 @@ def test_packing_and_place_are_kept(tmp_path: Path, direction: int) -> None:
         (np.arange(250, 200, -2.5), -128.75),
         (np.arange(178, 188, 0.5), 178.25),  # across the dateline: as they are
         (np.arange(180, 190, 0.5), -179.75),
+        (np.arange(179.5, 189.5, 0.5), -180.25),  # its first centre is 180
     ],
 )
 def test_longitudes_east_of_the_dateline_become_western(

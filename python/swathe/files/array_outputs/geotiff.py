@@ -150,7 +150,8 @@ def _grid_place(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
     if len(axes) != 2 or cutout.dims[-1] == "band":
         return {}
     (y_step, y), (x_step, x) = axes
-    if min(x, x + x_step * cutout.shape[-1]) >= HALF_TURN:
+    # Of centres: a pixel at 180 degrees has its western edge before them.
+    if min(x + x_step / 2, x + x_step * (cutout.shape[-1] - 0.5)) >= HALF_TURN:
         x -= 2 * HALF_TURN
     if x_step > 0 > y_step:
         return {
