@@ -312,9 +312,9 @@ class GroupRunner:
         )
 
 
-def another_version(expected: str, version: str) -> str:
+def another_version(before: str, now: str) -> str:
     """Return what an error says of a granule that has another version than before."""
-    return f"expected version {expected}, found {version}: it was replaced; submit a new job"
+    return f"expected version {before}, found {now}: it was replaced; submit a new job"
 
 
 def write_archive(path: Path, outputs: Iterable[Path]) -> None:
