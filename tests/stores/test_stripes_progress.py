@@ -101,6 +101,8 @@ def test_a_repair_is_seen_while_it_runs(
 def test_a_rebalance_is_seen_while_it_runs(
     disks: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    swathe.stores.repair_stripes("wide", progress=False)
+
     def rebalance() -> None:
         swathe.stores.rebalance_stripes("wide:", threads=1, progress=False)
 
