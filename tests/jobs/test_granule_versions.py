@@ -116,7 +116,7 @@ def test_rows_wait_if_a_batch_stops_while_granules_are_made_local_again(
         options = reduce_options()
     job = with_lost_inputs(jobs, table, options, monkeypatch)
     inputs = jobs.place.scratch(job.id) / ".inputs"
-    results = []
+    results: list[ChunkResult] = []
     run_batch = execute.run_batch
 
     def stopped_once(
@@ -147,7 +147,7 @@ def test_copies_of_another_version_are_not_used(
 ) -> None:
     catalog.add_algorithm("lines", "1", source_of(), "me")
     with nginx(tmp_path) as server:
-        for path in (*texts, tmp_path / "title.txt"):
+        for path in (*map(Path, texts), tmp_path / "title.txt"):
             shutil.copy(path, server.folder)
         catalog.add_store("web", server.url)
         table = {"file": [f"web:t{number}.txt" for number in range(2)]}
