@@ -100,7 +100,7 @@ fn what_is_no_index_is_an_error() {
     assert!(none.is_none_or(|page| page.is_empty()));
 }
 
-/// Make so many files in a folder that its sub-folders are read after the first page.
+/// Fill the first page of a listing with files. Sub-folders are read after it.
 fn fill_first_page(folder: &Path) {
     for number in 0..5000 {
         fs::write(folder.join(format!("b{number}")), "").unwrap();

@@ -31,8 +31,6 @@ FLAGS = (
 )
 END = re.compile(r"Final process status|\[[^\]]*\] (?:completed|Output is missing) ")
 """What cwltool says last, and which is no reason."""
-
-
 STATUS = re.compile(r"\[[^\]]*\] (?:exited with status|was terminated by signal)")
 """How a tool ended, which is the reason whatever follows."""
 

@@ -13,12 +13,13 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from swathe.core.errors import AlgorithmError
 from swathe.core.format import size_text
+from swathe.core.json_hooks import refuse_constant, unique_pairs
 from swathe.core.value_errors import short_text
 
 MOST_DOCUMENT_BYTES = 100_000
@@ -90,23 +91,14 @@ def _json(text: str) -> Any:
     """Parse JSON; a text that only looks like it is YAML."""
     try:
         return json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_int=_integer
+            text, object_pairs_hook=_mapping, parse_constant=refuse_constant, parse_int=_integer
         )
     except json.JSONDecodeError:
         return _yaml(text)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in values:
-            raise ValueError(f"expected each key once, found {short_text(name)} twice")
-        values[name] = value
-    return values
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected a finite number, found {name}")
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return unique_pairs(pairs, "key")
 
 
 def _integer(text: str) -> int:
@@ -174,7 +166,7 @@ def _value(node: Any) -> Any:
     if isinstance(node, yaml.MappingNode) and kind == "map":
         pairs = [(_key(key), _value(value)) for key, value in node.value]
         try:
-            return _unique(pairs)
+            return _mapping(pairs)
         except ValueError as error:
             raise ValueError(f"line {line}: {error}") from error
     if not isinstance(node, yaml.ScalarNode) or kind not in ("str", *dict(CORE)):

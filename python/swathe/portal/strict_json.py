@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from swathe.core.errors import JobError, LimitError
+from swathe.core.json_hooks import refuse_constant, unique_pairs
 from swathe.core.value_errors import short_text
 
 MOST_DEPTH = 32
@@ -33,19 +34,15 @@ def parse_strict(content: bytes, what: str, most_values: int) -> Any:
     try:
         value = json.loads(
             content.decode(),
-            parse_constant=_refuse,
+            parse_constant=refuse_constant,
             parse_float=_finite,
             parse_int=_integer,
-            object_pairs_hook=_unique,
+            object_pairs_hook=unique_pairs,
         )
         _check(value)
     except (ValueError, RecursionError) as error:
         raise JobError(f"{what}: expected JSON: {str(error)[:200]}") from error
     return value
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"expected a finite number, found {name}")
 
 
 def _finite(text: str) -> float:
@@ -61,15 +58,6 @@ def _integer(text: str) -> int:
             f"expected an integer of at most {LONGEST_INTEGER} digits, found {len(text)}"
         )
     return int(text)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in content:
-            raise ValueError(f"expected each name once, found {short_text(name)} twice")
-        content[name] = value
-    return content
 
 
 def _check(value: Any) -> None:

@@ -10,6 +10,21 @@ fn remember(stripe: &mut TestStripe, name: &str) {
     stripe.store = StripedStore::of_servers(settings, stripe.store.servers.clone());
 }
 
+/// All work on a store whose object is `a`, and the error that each has.
+fn errors_of(stripe: &TestStripe, bytes: &[u8]) -> Vec<(&'static str, String)> {
+    let results = [
+        ("open", stripe.open("a").map(drop)),
+        ("list", stripe.list("").map(drop)),
+        ("put", stripe.put("a", bytes, true)),
+        ("put another", stripe.put("b", bytes, false)),
+        ("remove", stripe.remove("a")),
+    ];
+    let text = |(work, result): (&'static str, Result<(), StoreError>)| {
+        (work, result.expect_err(work).to_string())
+    };
+    results.into_iter().map(text).collect()
+}
+
 /// The stripe that a store was found to be.
 fn name_of(stripe: &TestStripe) -> String {
     Upkeep(stripe.store.clone()).stripe().expect("a stripe")
@@ -29,13 +44,7 @@ fn a_remembered_stripe_whose_servers_are_all_empty_is_an_error() {
             (0..3).for_each(|server| fs::remove_dir(folder(&stripe, server)).expect("removed"));
         }
         remember(&mut stripe, &name);
-        for (work, error) in [
-            ("open", stripe.open("a").map(drop)),
-            ("list", stripe.list("").map(drop)),
-            ("put", stripe.put("b", &bytes, false)),
-            ("remove", stripe.remove("a")),
-        ] {
-            let text = error.expect_err(work).to_string();
+        for (work, text) in errors_of(&stripe, &bytes) {
             assert!(text.contains("mount"), "{is_remote} {has_folders} {work}: {text}");
         }
         let upkeep = Upkeep(stripe.store.clone());
@@ -73,15 +82,8 @@ fn servers_of_another_stripe_do_not_outvote_the_remembered_one() {
         (3 - count..3).for_each(|server| put_disk_of(&other, &stripe, server));
         let before: Vec<_> = (0..3).map(|server| files_in(&folder(&stripe, server))).collect();
         remember(&mut stripe, &name);
-        for (work, error) in [
-            ("open", stripe.open("a").map(drop)),
-            ("list", stripe.list("").map(drop)),
-            ("put", stripe.put("a", &theirs, true)),
-            ("put another", stripe.put("b", &theirs, false)),
-            ("remove", stripe.remove("a")),
-        ] {
+        for (work, text) in errors_of(&stripe, &theirs) {
             let case = format!("{work}, {count}, remote: {is_remote}, marked: {is_marked}");
-            let text = error.expect_err(&case).to_string();
             let expected = format!("expected a server of stripe {name}, found one");
             assert!(text.matches(&expected).count() >= 2, "{case}: {text}");
         }
@@ -137,14 +139,9 @@ fn a_stray_part_makes_no_server_of_a_mount_point() {
             fs::write(folder(&stripe, server).join("zz.stripe.5-aa.10.0"), b"x").expect("written");
         }
         remember(&mut stripe, &name);
-        for result in [
-            stripe.get("a").map(drop),
-            stripe.put("a", &new, true),
-            stripe.put("b", &new, false),
-            stripe.list("").map(drop),
-        ] {
-            let text = result.expect_err("two of three are away").to_string();
-            assert_eq!(text.matches("found no folder or one without records").count(), 2, "{text}");
+        for (work, text) in errors_of(&stripe, &new) {
+            let count = text.matches("found no folder or one without records").count();
+            assert_eq!(count, 2, "{work}: {text}");
         }
         for server in 1..3 {
             fs::remove_file(folder(&stripe, server).join("zz.stripe.5-aa.10.0")).expect("removed");
@@ -205,13 +202,7 @@ fn a_new_disk_with_the_mark_does_not_make_a_remembered_stripe_new() {
         (0..3).for_each(|server| mount(&stripe, server, false));
         fs::write(folder(&stripe, 0).join(MARK_PATH), mark).expect("written");
         remember(&mut stripe, &name);
-        for (work, error) in [
-            ("open", stripe.open("a").map(drop)),
-            ("list", stripe.list("").map(drop)),
-            ("put", stripe.put("b", &bytes, false)),
-            ("remove", stripe.remove("a")),
-        ] {
-            let text = error.expect_err(work).to_string();
+        for (work, text) in errors_of(&stripe, &bytes) {
             assert!(text.contains("mount its disk"), "{is_remote} {work}: {text}");
         }
         assert!((1..3).all(|server| files_in(&folder(&stripe, server)).is_empty()));
