@@ -37,7 +37,7 @@ from swathe.core.host import this_host
 from swathe.core.row_record import RowGranule, fault_of
 from swathe.jobs.archives import input_of
 from swathe.stores.registry import known_stores
-from swathe.workers.granule_rows import check_version
+from swathe.workers.granule_rows import another_version, check_version
 from swathe.workers.input_files import PART, InputFiles, copy_source
 from swathe.workers.pool import pauses
 from swathe.workers.result_rows import end_row
@@ -290,7 +290,8 @@ class GroupRunner:
         stores = known_stores() or _swathe.Stores("[]")
         source = stores.open(row.source)
         if source.version != row.version:
-            raise ChangedError(f"{row.id}: {another_version(row.version, source.version)}")
+            text = another_version(row.version, source.version)
+            raise ChangedError(f"{row.id}: {text}; submit a new job")
         path = stores.local_path(row.source)
         if path is None:
             raise NotFoundError(f"{row.id}: expected a local file, found none")
@@ -310,11 +311,6 @@ class GroupRunner:
             memory_bytes=run.memory_bytes,
             ended_at=datetime.now(UTC),
         )
-
-
-def another_version(before: str, now: str) -> str:
-    """Return what an error says of a granule that has another version than before."""
-    return f"expected version {before}, found {now}: it was replaced; submit a new job"
 
 
 def write_archive(path: Path, outputs: Iterable[Path]) -> None:

@@ -47,10 +47,10 @@ from swathe.operations.operation import Interruption
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.stores.staging.on_disk import note_on_disk
-from swathe.workers.algorithm_groups import OUTPUTS, GroupRunner, another_version, fetch_granules
+from swathe.workers.algorithm_groups import OUTPUTS, GroupRunner, fetch_granules
 from swathe.workers.array_rows import describe_files
 from swathe.workers.batch import add_pairs
-from swathe.workers.granule_rows import read_granules
+from swathe.workers.granule_rows import another_version, read_granules
 from swathe.workers.input_files import PART
 from swathe.workers.result_rows import check_size, end_row, grid_of
 
@@ -514,7 +514,8 @@ class _BatchRun:
         version = self.versions.get(row.number, "")
         if version not in ("", row.version):
             new.unlink()
-            return end_row(row, "error", another_version(version, row.version))
+            text = another_version(version, row.version)
+            return end_row(row, "error", f"{text}; submit a new job")
         # Of a link, its own: what it leads to is elsewhere.
         self.scratch_bytes += new.lstat().st_size
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))

@@ -64,7 +64,9 @@ def check_version(row: RowRecord, version: str) -> None:
         ChangedError: If it has another one.
     """
     if row.granule is not None and row.granule.version not in ("", version):
-        raise ChangedError(
-            f"{row.source}: expected version {row.granule.version}, found {version}: it was "
-            "replaced"
-        )
+        raise ChangedError(f"{row.source}: {another_version(row.granule.version, version)}")
+
+
+def another_version(requirement: str, version: str) -> str:
+    """Return what an error says of a granule that has another version than it must have."""
+    return f"expected version {requirement}, found {version}: it was replaced"
