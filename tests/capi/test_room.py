@@ -16,7 +16,7 @@ from tests.capi.test_reading import fails
 from tests.capi.test_writing import NEW, names, patterned
 from tests.support.block_servers import block_server
 from tests.support.c_library import EXAMPLES, Library, compile_program
-from tests.support.servers import FileServer
+from tests.support.servers import FileServer, s3s_fs
 
 pytestmark = pytest.mark.more
 PROGRAM = """
@@ -224,16 +224,19 @@ def test_servers_that_cannot_are_named(
     room_program: Path, disks: list[Path], tmp_path: Path, server: FileServer
 ) -> None:
     roots = [f"file://{disk}" for disk in disks[:4]]
-    for root in (f"{server.url}/dav".replace("http", "dav", 1), "s3://bucket/part"):
-        environment = store_file(tmp_path, [*roots, root])
-        with start(room_program, environment, 1_000_000) as process:
-            (line,) = answer(process)
-            assert line.startswith(f"{errno.ENOTSUP} striped://wide/run/new: server server4: "), (
-                line
-            )
-            assert "cannot reserve room" in line
-            process.kill()
-            process.communicate()
+    (buckets := tmp_path / "buckets").mkdir()
+    with s3s_fs(buckets) as bucket_server:
+        bucket_server.put("bucket", "other", b"")
+        for root in (f"{server.url}/dav".replace("http", "dav", 1), "s3://bucket/part"):
+            environment = store_file(tmp_path, [*roots, root]) | bucket_server.environment
+            with start(room_program, environment, 1_000_000) as process:
+                (line,) = answer(process)
+                assert line.startswith(
+                    f"{errno.ENOTSUP} striped://wide/run/new: server server4: "
+                ), line
+                assert "cannot reserve room" in line
+                process.kill()
+                process.communicate()
 
 
 @pytest.mark.parametrize("size", [5, 20_000_000])
