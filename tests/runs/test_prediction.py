@@ -161,7 +161,10 @@ def test_what_a_dump_takes_beside_its_objects_is_counted() -> None:
     create, overwrite = (ArraySettings((1 << 20,), "u1", mode=mode) for mode in MODES)
     # Copied to its shard, and to the threads that send it, in a new folder; then entered.
     assert rate.write_s(create, 2).median_s == pytest.approx(2 * (4.5 + 5 * mib_s))
-    assert rate.model_s([DumpSize.of(overwrite)]) == pytest.approx(1 + 5 * mib_s)
+    assert rate.model_s([DumpSize(overwrite, MIB, 0)]) == pytest.approx(1 + 5 * mib_s)
+    # Of dumps that replace each other, the first two are in new folders; 4 + 2 changes of metadata.
+    four_s = 4 * (1 + 5 * mib_s) + 2 * 3 + 6 * (0.5 + 2 * 0.01)
+    assert rate.write_s(overwrite, 4).median_s == pytest.approx(four_s, rel=1e-3)
     local = replace(rate, is_local=True)
     assert local.model_s([DumpSize.of(create)]) == pytest.approx(4 + mib_s)
     # Among ranks it is placed in its shard, and then copied; packing and sending come first.
@@ -180,6 +183,32 @@ def test_arrays_of_the_same_iterations_are_written_together() -> None:
         run = run_of(19, a={"location": "lab"}, b={"location": "lab", "every": every})
         prediction = predict_run(run, placements_of(run, [LAN]), rates)
         assert prediction.seconds == pytest.approx(seconds, rel=0.01)
+
+
+def test_metadata_are_written_beside_the_dumps_of_other_arrays() -> None:
+    """The larger dump takes 12 s, the smaller one and metadata 4 s each."""
+    write = Costs(0.0, 0.0, ((0, 4.0), (4096, 4.0), (8192, 12.0)), 1e12, NO_LIMIT, 8)
+    lab = StoreRate(write, 0.1, host=NO_COSTS)
+    sizes = {"small": 1024, "large": 2048}
+    for modes, dumps, seconds in (
+        # The smaller one is stored after 4 s, and its metadata after 8, before the larger one.
+        ({"large": "create", "small": "overwrite"}, 1, 12.0),
+        # Those of the larger one come after it.
+        ({"small": "create", "large": "overwrite"}, 1, 12.0 + 4.0),
+        ({"small": "overwrite", "large": "overwrite"}, 1, 12.0 + 4.0),
+        # The third dump waits for metadata before it, beside what was begun before it.
+        ({"large": "create", "small": "overwrite"}, 3, 3 * 12.0),
+        ({"small": "overwrite", "large": "create"}, 3, 3 * 12.0 + 4.0),
+        ({"small": "create", "large": "overwrite"}, 3, 3 * (12.0 + 4.0) + 4.0),
+        ({"small": "append", "large": "append"}, 2, 2 * (12.0 + 4.0)),
+    ):
+        arrays = {
+            name: {"location": "lab", "mode": mode, "shape": [sizes[name]]}
+            for name, mode in modes.items()
+        }
+        run = run_of(dumps - 1, **arrays)
+        prediction = predict_run(run, placements_of(run, [LAN]), {"lab": lab})
+        assert prediction.seconds == pytest.approx(seconds, rel=0.01), (modes, dumps)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from swathe.runs.planning.store_rate import DumpSize, Forecast, StoreRate, placed_s
+from swathe.runs.planning.store_rate import (
+    DumpSize,
+    Forecast,
+    StoreRate,
+    placed_s,
+    replacements,
+)
 
 if TYPE_CHECKING:
     from swathe.runs.definition.run_settings import ArraySettings
@@ -63,14 +69,14 @@ class StoredArray:
         return self.array.every, self.first_dump, self.dumps, self.first_store
 
     @cached_property
-    def dump(self) -> Forecast:
-        """Return the time of a dump in its first store, if it is written alone."""
-        return self.first.dumps_s([DumpSize.of(self.array)], self.ranks)
+    def stored(self) -> Forecast:
+        """Return the time of all dumps in their first store, if they are written alone."""
+        return self.first.stored_s(self.array, self.dumps, self.ranks)
 
     def write_s(self, share: float = 1.0) -> Forecast:
-        """Return the time of writing all dumps, if each takes this part of its time alone."""
-        dump = self.dump.times(share)
-        return placed_s(self.array, self.dumps, dump, self.first, self.last, self.ranks)
+        """Return the time of writing all dumps, if they take this part of their time alone."""
+        stored = self.stored.times(share)
+        return placed_s(self.array, self.dumps, stored, self.first, self.last, self.ranks)
 
 
 def stored_arrays(
@@ -89,9 +95,47 @@ def stored_arrays(
 
 def share_of(group: Sequence[StoredArray]) -> float:
     """Return the time of dumps that are begun together, over the sum of their times alone."""
-    alone_s = math.fsum(each.dump.median_s for each in group)
-    sizes = [DumpSize.of(each.array) for each in group]
-    return group[0].first.dumps_s(sizes, group[0].ranks).median_s / alone_s
+    return _together_s(group) / math.fsum(each.stored.median_s for each in group)
+
+
+def _together_s(group: Sequence[StoredArray]) -> float:
+    """Return the seconds of all dumps of arrays that are written at the same iterations."""
+    first = group[0]
+    if len(group) == 1:
+        return first.stored.median_s
+    sizes = [DumpSize.of(each.array, each.dumps) for each in group]
+    replaced = max(replacements(each.array, each.dumps) for each in group)
+    new_s = _iteration_s(first.first, sizes, first.ranks, is_replacing=False)
+    if not replaced:
+        return first.dumps * new_s
+    replacing_s = _iteration_s(first.first, sizes, first.ranks, is_replacing=True)
+    return (first.dumps - replaced) * new_s + replaced * replacing_s
+
+
+def _iteration_s(
+    rate: StoreRate, sizes: Sequence[DumpSize], ranks: int, *, is_replacing: bool
+) -> float:
+    """Return the seconds until the dumps of an iteration are stored, and their metadata.
+
+    One rank writes metadata, of one array after the other: before a dump that replaces another is
+    begun, and after it. Dumps that were begun before are written meanwhile.
+    """
+    change_s = rate.change_s().median_s
+    begin_s, end_s = 0.0, rate.dumps_s(sizes, ranks).median_s
+    changes = []
+    for at, size in enumerate(sizes):
+        if is_replacing and size.array.mode == "overwrite":
+            begin_s += change_s
+            end_s = max(end_s, begin_s + rate.dumps_s(sizes[at:], ranks).median_s)
+        if size.array.mode != "create":
+            changes.append((size.bytes, begin_s))
+    # Dumps share the store evenly: while one is written, as much of each other one is.
+    ready_s = 0.0
+    for most_bytes, begun_s in sorted(changes):
+        parts = [replace(each, bytes=min(each.bytes, most_bytes)) for each in sizes]
+        stored_s = min(begun_s + rate.dumps_s(parts, ranks).median_s, end_s)
+        ready_s = max(ready_s, stored_s) + change_s
+    return max(end_s, ready_s)
 
 
 def in_groups(arrays: Iterable[StoredArray]) -> dict[GroupKey, list[StoredArray]]:

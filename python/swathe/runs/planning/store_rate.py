@@ -91,15 +91,17 @@ class DumpSize:
     Attributes:
         array: the array.
         bytes: its size.
+        new_folders: how often its folders are new, of all such dumps, from 0 to 1.
     """
 
     array: ArraySettings
     bytes: int
+    new_folders: float = 1.0
 
     @classmethod
-    def of(cls, array: ArraySettings) -> DumpSize:
-        """Return the dump of an array as it is expected."""
-        return cls(array, array.dump_bytes)
+    def of(cls, array: ArraySettings, dumps: int = 1) -> DumpSize:
+        """Return the dumps of an array as they are expected; those that replace one are likely."""
+        return cls(array, array.dump_bytes, 1 - replacements(array, dumps) / max(dumps, 1))
 
     @property
     def shards(self) -> int:
@@ -172,8 +174,7 @@ class StoreRate:
         store_s = float(self.write.read_s(size, shards, streams, largest))
         if not self.is_local:
             store_s += largest * self.host.spool_byte_s
-        if any(each.array.mode != "overwrite" for each in dumps):
-            store_s += self.folder_s
+        store_s += self.folder_s * max(each.new_folders for each in dumps)
         return max(making_s[0] + store_s, math.fsum(making_s))
 
     def dumps_s(self, dumps: Sequence[DumpSize], ranks: int = 1) -> Forecast:
@@ -185,26 +186,36 @@ class StoreRate:
         shards, size = array.sharding.count, array.dump_bytes
         streams = min(self.write.streams, shards, DRAIN_THREADS)
         model_s = float(self.write.read_s(size, shards, streams, -(-size // shards)))
-        return self._forecast(model_s + self.folder_s) + self.entry_s(array, 1)
+        changes = 0 if array.mode == "create" else 1
+        copy = self._forecast(model_s + self.folder_s) + self.change_s().times(changes)
+        return copy + self.entry_s(array, 1)
 
     def entry_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
-        """Return the time in which dumps get their entries in the catalogue, and their metadata.
+        """Return the time in which dumps get their entries in the catalogue."""
+        entries = dumps + replacements(array, dumps)
+        commits_s = self.host.commit_s * entries
+        if ranks > 1:
+            commits_s += ENTRY_STEPS * ranks * self.host.step_s * entries
+        return Forecast(commits_s, commits_s / ENTRY_FACTOR, commits_s * ENTRY_FACTOR)
+
+    def change_s(self) -> Forecast:
+        """Return the time in which the metadata of an array are written anew."""
+        return self.objects_s(METADATA, METADATA * METADATA_BYTES)
+
+    def stored_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
+        """Return the time until dumps, each begun after the one before, have all their objects.
 
         A dump of mode `overwrite` has metadata written before and after it; the first dumps
         replace none. One of mode `append` has them written after it.
         """
-        replacements = max(dumps - SLOTS, 0) if array.mode == "overwrite" else 0
-        commits_s = self.host.commit_s * (dumps + replacements)
-        if ranks > 1:
-            commits_s += ENTRY_STEPS * ranks * self.host.step_s * (dumps + replacements)
-        changes = {"overwrite": dumps + replacements, "append": dumps}.get(array.mode, 0)
-        entries = Forecast(commits_s, commits_s / ENTRY_FACTOR, commits_s * ENTRY_FACTOR)
-        return entries + self.objects_s(METADATA, METADATA * METADATA_BYTES).times(changes)
+        time = self.dumps_s([DumpSize.of(array, dumps)], ranks).times(dumps)
+        if array.mode == "create":
+            return time
+        return time + self.change_s().times(dumps + replacements(array, dumps))
 
     def write_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
         """Return the time of writing dumps of an array, as if nothing else went on."""
-        each = self.dumps_s([DumpSize.of(array)], ranks)
-        return each.times(dumps) + self.entry_s(array, dumps, ranks)
+        return self.stored_s(array, dumps, ranks) + self.entry_s(array, dumps, ranks)
 
     def objects_s(self, objects: int, size: int) -> Forecast:
         """Return the time of writing objects of equal size at the same time.
@@ -258,8 +269,18 @@ class StoreRate:
         return Forecast(median_s, low_s, high_s)
 
 
+def replacements(array: ArraySettings, dumps: int) -> int:
+    """Return how many dumps take the place of one before."""
+    return max(dumps - SLOTS, 0) if array.mode == "overwrite" else 0
+
+
 def placed_s(
-    array: ArraySettings, dumps: int, dump: Forecast, first: StoreRate, last: StoreRate, ranks: int
+    array: ArraySettings,
+    dumps: int,
+    stored: Forecast,
+    first: StoreRate,
+    last: StoreRate,
+    ranks: int,
 ) -> Forecast:
     """Return the time of writing dumps of an array to their place.
 
@@ -269,12 +290,12 @@ def placed_s(
     Args:
         array: the array.
         dumps: number of its dumps.
-        dump: time of one in its first store, without its entry.
+        stored: time of all of them in their first store, without their entries.
         first: costs of the store that they are written to.
         last: costs of the store of their place; the same without `via`.
         ranks: number of processes that share the array.
     """
-    writing = dump.times(dumps) + first.entry_s(array, dumps, ranks)
+    writing = stored + first.entry_s(array, dumps, ranks)
     if first is last or array.drain != "end":
         return writing
     copy = last.copy_s(array)

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,13 @@ from swathe.costs.run_costs import RunCosts
 from swathe.costs.store_costs import reading_costs, write_stages, writing_costs
 from swathe.runs.definition.run_settings import ArraySettings
 from swathe.runs.planning.placement import StoreRoom
-from swathe.runs.planning.store_rate import LEAST_SPREAD, DumpOutcome, DumpSize, StoreRate
+from swathe.runs.planning.store_rate import (
+    LEAST_SPREAD,
+    DumpOutcome,
+    DumpSize,
+    StoreRate,
+    replacements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,14 +103,19 @@ def _outcomes(catalog: Catalog, store: Store, rate: StoreRate) -> Iterator[DumpO
         together.setdefault((each.run_id, each.dump.iteration), []).append(each)
     for dumps in together.values():
         # Most of them are of the same arrays, and as large.
-        key = json.dumps([[each.ranks, each.settings, each.dump.bytes] for each in dumps])
+        sizes = [_dump_size(each) for each in dumps]
+        news = [each.new_folders for each in sizes]
+        key = json.dumps([[each.ranks, each.settings, each.dump.bytes] for each in dumps] + [news])
         if key not in models_s:
-            sizes = [
-                DumpSize(ArraySettings.of_record(each.settings), each.dump.bytes) for each in dumps
-            ]
             models_s[key] = rate.model_s(sizes, dumps[0].ranks)
         seconds = max(each.dump.seconds for each in dumps)
         yield DumpOutcome(models_s[key], seconds, dumps[0].ranks)
+
+
+def _dump_size(recent: RecentDump) -> DumpSize:
+    array = ArraySettings.of_record(recent.settings)
+    is_replacing = replacements(array, recent.dump.iteration // array.every + 1) > 0
+    return DumpSize(array, recent.dump.bytes, 0.0 if is_replacing else 1.0)
 
 
 def _measured_rate(catalog: Catalog, store: Store) -> StoreRate:
@@ -136,8 +148,13 @@ def _of_files(stages: WriteStages) -> Costs | None:
             points.append((each.size, max(each.seconds, points[-1][1] * GROWS if points else 0.0)))
     if len(points) < 2 or points[-1][0] < LEAST_BYTES:
         return None
-    total = max(stages.rates.values(), default=points[-1][0] / points[-1][1])
-    streams = max(each.streams for each in stages.sizes)
+    # Files that are written at the same time share processors and the disk. So many times the work
+    # of one is done meanwhile.
+    alone_s = {each.size: each.seconds for each in stages.sizes if each.streams == 1}
+    several = [each for each in stages.sizes if each.streams > 1 and each.size in alone_s]
+    gains = [each.streams * alone_s[each.size] / each.seconds for each in several]
+    streams = max(round(statistics.median(gains)), 1) if gains else 1
+    total = max(each.streams * each.size / each.seconds for each in stages.sizes)
     return Costs(0.0, 0.0, tuple(points), total, NO_LIMIT, streams)
 
 
