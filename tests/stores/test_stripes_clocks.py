@@ -43,7 +43,8 @@ class Lab:
 
     def ran(self, hours: float, *words: object) -> subprocess.CompletedProcess[str]:
         """Run a command whose clock is so much ahead."""
-        return swathe_command(*words, env=wrong_by(3600 * hours))
+        database = {"SWATHE_DATABASE": f"sqlite:///{self.folder / 'catalog.sqlite'}"}
+        return swathe_command(*words, env={**(wrong_by(3600 * hours) or {}), **database})
 
     def command(self, hours: float, *words: object) -> None:
         """Run one that succeeds."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swathe.core.errors import NoOverlapError
+from swathe.core.errors import NoOverlapError, SourceError
 from swathe.files.places.coverage import Coverage
 from swathe.files.places.regions import region_of_bounds
 from tests.conftest import DATA
@@ -72,6 +72,18 @@ def test_swath_with_fill(tmp_path: Path) -> None:
     none = curvilinear(tmp_path / "b.nc", latitudes, longitudes * np.nan)
     with pytest.raises(NoOverlapError, match="found none; none of its pixels has a place"):
         region_of_bounds(none, BOX)
+
+
+def test_a_coverage_that_cannot_be_read_is_no_error_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise SourceError("the connection was reset")
+
+    array = grid(tmp_path / "a.nc", [10.0, 12], [20.0, 25])
+    monkeypatch.setattr(Coverage, "has_latitude", fail)
+    with pytest.raises(NoOverlapError, match="what it covers is unknown: the connection was reset"):
+        region_of_bounds(array, BOX)
 
 
 def test_places_are_read_once_for_the_errors_of_a_file(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import NoOverlapError, RegionError
+from swathe.core.errors import NoOverlapError, RegionError, SwatheError
 from swathe.files.places.bounds import Bounds
 from swathe.files.places.coordinates import axes_of, find, scopes_of, sureness
 from swathe.files.places.gctp import ALL
@@ -84,7 +84,11 @@ def _coverage(array: Array) -> str:
     key = Coverage, array.path
     if key not in array.tree.memo:
         coverage = Coverage()
-        _parts(array, coverage)
+        try:
+            _parts(array, coverage)
+        except SwatheError as error:
+            # Without it the error still says what was expected.
+            return f"what it covers is unknown: {error}"
         array.tree.memo[key] = str(coverage)
     return str(array.tree.memo[key])
 
