@@ -1,4 +1,4 @@
-"""What tests of block servers share: two disks, and a server of them."""
+"""What tests of stores share: two disks, a block server of them, and a catalogue."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.block_servers import BlockServer, block_server
+from tests.support.catalogs import new_catalog
 
 
 @pytest.fixture
@@ -24,3 +25,9 @@ def server(disks: list[Path]) -> Iterator[BlockServer]:
     """A block server of the disks."""
     with block_server(*disks) as running:
         yield running
+
+
+@pytest.fixture
+def own_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue that ends with the test: other files of tests have stores of the same names."""
+    monkeypatch.setenv("SWATHE_DATABASE", new_catalog(tmp_path / "catalog.sqlite"))

@@ -26,7 +26,7 @@ from swathe.core.errors import SourceError, SwatheError
 from tests.support import servers
 from tests.support.block_servers import BlockServer, block_server
 
-pytestmark = pytest.mark.more
+pytestmark = [pytest.mark.more, pytest.mark.usefixtures("own_catalog")]
 
 SERVERS, PARITY = 5, 1
 SHAPE = (600, 700)

@@ -16,6 +16,7 @@ from tests.support.servers import free_port
 
 pytestmark = [
     pytest.mark.more,
+    pytest.mark.usefixtures("own_catalog"),
     pytest.mark.skipif(wrong_by(0) is None, reason="needs libfaketime"),
 ]
 
@@ -43,8 +44,7 @@ class Lab:
 
     def ran(self, hours: float, *words: object) -> subprocess.CompletedProcess[str]:
         """Run a command whose clock is so much ahead."""
-        database = {"SWATHE_DATABASE": f"sqlite:///{self.folder / 'catalog.sqlite'}"}
-        return swathe_command(*words, env={**(wrong_by(3600 * hours) or {}), **database})
+        return swathe_command(*words, env=wrong_by(3600 * hours))
 
     def command(self, hours: float, *words: object) -> None:
         """Run one that succeeds."""

@@ -22,7 +22,7 @@ from astropy.io import fits
 import swathe
 from tests.support.block_servers import block_server
 
-pytestmark = pytest.mark.more
+pytestmark = [pytest.mark.more, pytest.mark.usefixtures("own_catalog")]
 
 SERVERS = 3
 SHAPE = (300, 700)
