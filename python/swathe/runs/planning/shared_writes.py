@@ -69,14 +69,14 @@ class StoredArray:
         return self.array.every, self.first_dump, self.dumps, self.first_store
 
     @cached_property
-    def stored(self) -> Forecast:
+    def storing(self) -> Forecast:
         """Return the time of all dumps in their first store, if they are written alone."""
         return self.first.stored_s(self.array, self.dumps, self.ranks)
 
     def write_s(self, share: float = 1.0) -> Forecast:
         """Return the time of writing all dumps, if they take this part of their time alone."""
-        stored = self.stored.times(share)
-        return placed_s(self.array, self.dumps, stored, self.first, self.last, self.ranks)
+        storing = self.storing.times(share)
+        return placed_s(self.array, self.dumps, storing, self.first, self.last, self.ranks)
 
 
 def stored_arrays(
@@ -95,21 +95,22 @@ def stored_arrays(
 
 def share_of(group: Sequence[StoredArray]) -> float:
     """Return the time of dumps that are begun together, over the sum of their times alone."""
-    return _together_s(group) / math.fsum(each.stored.median_s for each in group)
+    alone_s = math.fsum(each.storing.median_s for each in group)
+    return _together_s(group) / alone_s if alone_s else 1.0
 
 
 def _together_s(group: Sequence[StoredArray]) -> float:
     """Return the seconds of all dumps of arrays that are written at the same iterations."""
     first = group[0]
     if len(group) == 1:
-        return first.stored.median_s
+        return first.storing.median_s
     sizes = [DumpSize.of(each.array, each.dumps) for each in group]
-    replaced = max(replacements(each.array, each.dumps) for each in group)
+    repeats = max(replacements(each.array, each.dumps) for each in group)
     new_s = _iteration_s(first.first, sizes, first.ranks, is_replacing=False)
-    if not replaced:
+    if not repeats:
         return first.dumps * new_s
     replacing_s = _iteration_s(first.first, sizes, first.ranks, is_replacing=True)
-    return (first.dumps - replaced) * new_s + replaced * replacing_s
+    return (first.dumps - repeats) * new_s + repeats * replacing_s
 
 
 def _iteration_s(

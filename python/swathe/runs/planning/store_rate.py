@@ -277,7 +277,7 @@ def replacements(array: ArraySettings, dumps: int) -> int:
 def placed_s(
     array: ArraySettings,
     dumps: int,
-    stored: Forecast,
+    storing: Forecast,
     first: StoreRate,
     last: StoreRate,
     ranks: int,
@@ -290,12 +290,12 @@ def placed_s(
     Args:
         array: the array.
         dumps: number of its dumps.
-        stored: time of all of them in their first store, without their entries.
+        storing: time of all of them in their first store, without their entries.
         first: costs of the store that they are written to.
         last: costs of the store of their place; the same without `via`.
         ranks: number of processes that share the array.
     """
-    writing = stored + first.entry_s(array, dumps, ranks)
+    writing = storing + first.entry_s(array, dumps, ranks)
     if first is last or array.drain != "end":
         return writing
     copy = last.copy_s(array)
