@@ -73,6 +73,8 @@ with swathe.run("app", iterations=9, comm=comm) as run:
         if iteration == 4 and comm.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 """
+ATTEMPTS = 6
+"""Runs until ranks tell that one is gone."""
 
 
 @pytest.fixture(autouse=True)
@@ -116,10 +118,15 @@ def test_processes_write_together(size: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [(), ("-disable-auto-cleanup",)])
 def test_a_rank_that_is_killed_ends_the_others(options: tuple[str, ...], tmp_path: Path) -> None:
     """The launcher ends them, or else an error of each; what was durable is read, whole."""
-    done = run_by_mpi(KILLED, 4, tmp_path, *options)
-    assert done.returncode != 0
-    if options:
-        assert "OutputError: the run has failed: a rank is gone" in done.stdout + done.stderr
+    errors = 0
+    for _ in range(ATTEMPTS if options else 1):
+        done = run_by_mpi(KILLED, 4, tmp_path, *options)
+        assert done.returncode != 0
+        errors += "OutputError: the run has failed: a rank is gone" in done.stdout + done.stderr
+        if errors:
+            break
+    # Even so the launcher ends them now and then before they notice it.
+    assert errors or not options
     run = swathe.open_run("app")
     assert run.record.state == "stopped"
     iterations = list(run["a"])
