@@ -3,7 +3,7 @@
 use crate::object_path::{OWN_FOLDER, ObjectPath};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,12 @@ pub(crate) fn lock_disk(path: &Path) -> Result<File, String> {
     make_own_folder(&path.join(OWN_FOLDER)).map_err(fail)?;
     let options = File::options().write(true).create(true).truncate(false).to_owned();
     let lock = options.open(own_path(path, LOCK)).map_err(fail)?;
-    lock.try_lock().map_err(|_| "another server uses it".to_string())?;
+    lock.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => "another server uses it".to_string(),
+        TryLockError::Error(error) => {
+            format!("{} cannot be locked: {error}", own_path(path, LOCK).display())
+        }
+    })?;
     Ok(lock)
 }
 

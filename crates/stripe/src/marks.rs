@@ -63,8 +63,17 @@ pub(crate) fn compare_marks(servers: &[Arc<Server>], memory: Duration) {
 }
 
 /// Have servers judged by what they say.
+///
+/// If none says anything, all stays as it was. If none names a stripe, it is the one they were of before.
 fn judge(servers: &[Arc<Server>], statements: &[Statement]) {
-    let stripe = stripe_of(statements, known_stripe(servers));
+    if statements.iter().all(|each| *each == Statement::Silence) {
+        return;
+    }
+    let is_named = |each: &Statement| each.name().is_some() || *each == Statement::Unmarked;
+    let stripe = match statements.iter().any(is_named) {
+        true => stripe_of(statements, known_stripe(servers)),
+        false => Ok(known_stripe(servers).or_else(|| servers.first()?.stripe())),
+    };
     for (server, statement) in servers.iter().zip(statements) {
         let mut identity = server.identity();
         identity.compared_at = Some(Instant::now());
@@ -149,9 +158,10 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
         return statements;
     }
     let records = ask(servers, Server::has_records);
+    // One that does not say it may have records.
     let is_new = is_marked
         && known_stripe(servers).is_none()
-        && !records.iter().any(|records| matches!(records, Some(Ok(true))));
+        && records.iter().all(|records| matches!(records, Some(Ok(false))));
     for (statement, records) in statements.iter_mut().zip(&records) {
         *statement = match (&statement, records) {
             (Statement::Unmarked, Some(Ok(false))) if is_new => Statement::New,
@@ -214,16 +224,31 @@ fn ask_some<T: Send + 'static>(
 
 /// Give a mark to the servers of a new stripe. A stripe that has objects and no mark gets none, nor does
 /// an empty server of one that has objects.
-pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
+///
+/// # Errors
+/// [`StoreError::Unsupported`] if a server does not say what it has, and the others are empty: the
+/// objects may be on it, and the disks of the others not mounted.
+pub(crate) fn mark_servers(servers: &[Arc<Server>], url: &str) -> Result<(), StoreError> {
     let mut statements = statements(servers);
     if !statements.iter().any(|each| matches!(each, Statement::Stripe(_))) {
         let files = ask(servers, Server::has_files);
-        let empty = files.iter().filter(|files| matches!(files, Some(Ok(false)))).count();
-        let is_new = empty >= majority(servers.len())
-            && known_stripe(servers).is_none()
-            && !files.iter().any(|files| matches!(files, Some(Ok(true))));
-        if !is_new {
-            return judge(servers, &statements);
+        if known_stripe(servers).is_some()
+            || files.iter().any(|each| matches!(each, Some(Ok(true))))
+        {
+            judge(servers, &statements);
+            return Ok(());
+        }
+        let is_empty = |files: &Option<Result<bool, StoreError>>| matches!(files, Some(Ok(false)));
+        let away = servers.iter().zip(&files).filter(|(_, files)| !is_empty(files));
+        let away: Vec<&str> = away.map(|(server, _)| server.name.as_str()).collect();
+        if !away.is_empty() {
+            let why = format!(
+                "expected all {} servers of a new store, found the others empty and no answer of {}; \
+                 start these, or add the store without them",
+                servers.len(),
+                away.join(" ")
+            );
+            return Err(StoreError::Unsupported { url: url.to_string(), why });
         }
         let numbers = (0..servers.len()).collect();
         write_marks(servers, &numbers, random_name(), false);
@@ -246,6 +271,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>]) {
         write_marks(servers, &new, stripe, false);
     }
     judge(servers, &statements);
+    Ok(())
 }
 
 /// Give the mark of a stripe to its servers that have lost it, and to the empty ones, so that they are

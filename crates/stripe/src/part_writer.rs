@@ -184,7 +184,7 @@ fn write(
             version.ok_or_else(|| StoreError::Interrupted { url: path.to_string() }.into())
         }),
         Err(failure) => {
-            if server.has_failed() {
+            if server.is_known_to_fail() {
                 // It is not waited for while it is told to remove what it has.
                 let (outer, end) = (Interrupt::current(), Interrupt::default());
                 end.set();

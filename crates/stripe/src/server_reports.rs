@@ -31,10 +31,11 @@ impl Upkeep {
         Some(report_of(server, self.servers(), false))
     }
 
-    /// The stripe of the store, which a catalogue may remember, if a majority of the servers is of it.
+    /// The stripe of the store, which a catalogue may remember, if a majority of the servers says so.
     pub fn stripe(&self) -> Option<String> {
         compare_marks(self.servers(), WORK_MEMORY);
-        let ours = self.servers().iter().filter(|server| server.is_ours()).count();
+        let says_it = |server: &&Arc<Server>| server.is_ours() && !server.identity().is_new;
+        let ours = self.servers().iter().filter(says_it).count();
         let is_sure = ours >= majority(self.servers().len());
         self.servers().first().and_then(|server| server.stripe()).filter(|_| is_sure)
     }

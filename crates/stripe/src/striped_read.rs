@@ -21,8 +21,6 @@ const WINDOW_BYTES: u64 = 16 << 20;
 const LEAST_WINDOWS: usize = 2;
 /// and at most.
 const MOST_WINDOWS: usize = 6;
-/// How long a server may pause while others go on: what is on its way from them lasts as long.
-const PAUSE_S: f64 = 0.15;
 
 /// Requests that are being read, in their order.
 pub(crate) struct StripedRead {
@@ -47,8 +45,7 @@ impl StripedRead {
         most_streams: u32,
     ) -> StripedRead {
         let (windows, ready) = Default::default();
-        let pause_s = if object.parts.iter().all(|part| part.is_local()) { 0.0 } else { PAUSE_S };
-        let most_windows = window_count(&object.costs, pause_s);
+        let most_windows = window_count(&object.costs);
         let bytes: u64 = requests.iter().map(|range| range.end - range.start).sum();
         let is_long = bytes > 2 * most_windows as u64 * WINDOW_BYTES;
         let requests = requests.into();
@@ -131,10 +128,10 @@ impl Iterator for StripedRead {
     }
 }
 
-/// Windows that are on their way at a time: one of them may have ended but for a server that pauses,
-/// and the others have twice the bytes that come until the answers to the next begin.
-fn window_count(costs: &Costs, pause_s: f64) -> usize {
-    let bytes = costs.total_bytes_per_s * (2.0 * costs.latency_s() + pause_s);
+/// Windows that are on their way at a time: one of them may have ended, and the others have twice the
+/// bytes that come until the answers to the next begin.
+fn window_count(costs: &Costs) -> usize {
+    let bytes = 2.0 * costs.total_bytes_per_s * costs.latency_s();
     let more = (bytes / WINDOW_BYTES as f64) as usize;
     LEAST_WINDOWS.saturating_add(more).min(MOST_WINDOWS)
 }

@@ -120,17 +120,22 @@ impl StripedStore {
             self.is_apart.store(is_apart, Ordering::Relaxed);
         }
         allow_new_folders(&self.servers);
-        self.mark_servers();
-        Ok(())
+        self.mark_servers(url)
     }
 
     /// Give its servers marks where they need one, once, and compare those there are.
-    pub(crate) fn mark_servers(&self) {
+    ///
+    /// # Errors
+    /// As [`mark_servers`].
+    pub(crate) fn mark_servers(&self, url: &str) -> Result<(), StoreError> {
         let mut is_marked = self.is_marked.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *is_marked, true) {
-            mark_servers(&self.servers);
+        if !*is_marked {
+            mark_servers(&self.servers, url)?;
+            *is_marked = true;
         }
+        drop(is_marked);
         compare_marks(&self.servers, WORK_MEMORY);
+        Ok(())
     }
 
     fn costs(&self, layout: Layout) -> Costs {

@@ -112,7 +112,7 @@ impl Upkeep {
         deep: bool,
         progress: &RepairProgress,
     ) -> Result<RepairReport, StoreError> {
-        self.0.mark_servers();
+        self.0.mark_servers(url)?;
         let (object, records) = self.open(url)?;
         let layout = object.layout();
         let mut report = RepairReport::default();
@@ -307,11 +307,16 @@ fn check_part(
         // It was asked for the record a moment ago.
         return Ok((report(PieceState::Unreachable, Some(NO_ANSWER.into())), Vec::new()));
     }
-    // A server that verifies what it sends refuses one whose first bytes are damaged.
-    let result = part.open_anew().or_else(|error| match error {
-        StoreError::Damaged { .. } if progress.is_some() => part.open(),
-        error => Err(error),
-    });
+    // A server that verifies what it sends refuses one whose first bytes are damaged. As it does not
+    // say its version then, what follows can only be read if that is as it was.
+    let (mut damage, result) = (None, part.open_anew());
+    let result = match result {
+        Err(error @ StoreError::Damaged { .. }) if progress.is_some() => {
+            damage = Some(error);
+            part.open()
+        }
+        result => result,
+    };
     let source = match result {
         Ok(source) => source,
         Err(error) => {
@@ -323,6 +328,7 @@ fn check_part(
     if let Some(progress) = progress
         && let Some(error) = read_part(object, number, &*source, (&mut damages, progress))?
     {
+        let error = damage.unwrap_or(error);
         return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
     }
     if damages.is_empty() {
@@ -366,15 +372,17 @@ fn read_part(
                 {
                     damage_answers += 1;
                     let block = byte / DAMAGE_BYTES * DAMAGE_BYTES;
-                    if block > start {
-                        let mut before = vec![0; (block - start) as usize];
+                    // Whole ranges of a checksum, which may be longer.
+                    let first = block / sum_bytes * sum_bytes;
+                    if first > start {
+                        let mut before = vec![0; (first - start) as usize];
                         if let Err(error) = source.read_exact_at(start, &mut before) {
                             return Ok(Some(error));
                         }
                         check_ranges(object, number, start, &before, damages)?;
                     }
-                    let end = (block + DAMAGE_BYTES).min(size);
-                    damages.extend(block.max(start) / sum_bytes..end.div_ceil(sum_bytes));
+                    let end = (block + DAMAGE_BYTES).next_multiple_of(sum_bytes).min(size);
+                    damages.extend(first.max(start) / sum_bytes..end.div_ceil(sum_bytes));
                     start = end;
                 }
                 Err(error) => return Ok(Some(error)),

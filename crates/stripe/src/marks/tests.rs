@@ -261,7 +261,7 @@ fn writers_that_begin_at_the_same_time_agree_on_a_mark() {
                 let start = &start;
                 threads.spawn(move || {
                     start.wait();
-                    store.mark_servers();
+                    store.mark_servers("striped://wide").expect("marked");
                 });
             }
         });
