@@ -47,6 +47,8 @@ pub(crate) struct Behaviour {
     pub(crate) is_dead: AtomicBool,
     /// It says nothing.
     pub(crate) is_hanging: AtomicBool,
+    /// It cannot be listed.
+    pub(crate) refuses_listing: AtomicBool,
     /// It cannot be connected to, and its requests wait to try again.
     pub(crate) is_unreachable: AtomicBool,
     /// It proves what it sends,
@@ -191,6 +193,10 @@ impl Store for FlakyStore {
         options: ListOptions,
     ) -> Result<Box<dyn Listing>, StoreError> {
         self.check(object.url)?;
+        if self.behaviour.refuses_listing.load(Ordering::Relaxed) {
+            let (url, why) = (object.url.to_string(), ": status 503".to_string());
+            return Err(StoreError::Network { url, why });
+        }
         self.inner.list(object, options)
     }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
+use std::sync::atomic::Ordering;
 use swathe_store_api::{ListOptions, ObjectName, Store};
 
 fn folder(stripe: &TestStripe, server: usize) -> PathBuf {
@@ -423,4 +424,64 @@ fn servers_of_two_stripes_as_many_of_each_are_an_error_and_not_written_to() {
         assert!([files_in(&folder(&stripe, 0)), files_in(&folder(&stripe, 1))] == before);
         assert!(stripe.store.is_writable());
     }
+}
+
+#[test]
+fn a_new_store_needs_the_word_of_all_its_servers() {
+    let stripe = TestStripe::new(3, 1, true);
+    stripe.kill(0, true);
+    let error = stripe.put("a", b"x", false).expect_err("one may have the objects").to_string();
+    assert!(error.contains("expected all 3 servers of a new store, found"), "{error}");
+    assert!(error.contains("no answer of s0:;"), "{error}");
+    assert!((1..3).all(|server| files_in(&folder(&stripe, server)).is_empty()));
+    stripe.kill(0, false);
+    stripe.put("a", b"x", false).expect("written");
+    assert_eq!(marks(&stripe).len(), 1);
+    // From then on the parity is enough.
+    stripe.kill(0, true);
+    stripe.put("b", b"y", false).expect("written without it");
+}
+
+#[test]
+fn servers_that_cannot_be_listed_make_no_empty_one_new() {
+    let mut stripe = TestStripe::new(3, 2, true);
+    stripe.put("a", &bytes_of(5000, 1), false).expect("written");
+    fs::remove_dir_all(folder(&stripe, 2)).expect("removed");
+    fs::create_dir(folder(&stripe, 2)).expect("made");
+    for server in [0, 1] {
+        stripe.behaviours[server].refuses_listing.store(true, Ordering::Relaxed);
+    }
+    reopen(&mut stripe);
+    drop(stripe.put("b", &bytes_of(5000, 2), false));
+    assert_eq!(stripe.store.servers[2].mark().expect("read"), None);
+    let error = stripe.store.servers[2].check_stripe().expect_err("it is empty").to_string();
+    assert!(error.contains("found no folder or one without records"), "{error}");
+}
+
+#[test]
+fn a_comparison_that_nobody_answers_forgets_nothing() {
+    let stripe = TestStripe::new(3, 1, true);
+    stripe.put("a", b"x", false).expect("written");
+    let servers = &stripe.store.servers;
+    let name = servers[0].stripe().expect("a mark");
+    (0..3).for_each(|server| stripe.kill(server, true));
+    compare_marks(servers, Duration::ZERO);
+    assert!(servers.iter().all(|server| server.stripe().as_ref() == Some(&name)));
+    // They are asked again as soon as one answers.
+    (0..3).for_each(|server| stripe.kill(server, false));
+    stripe.put("a", b"y", true).expect("written");
+    let record = fs::read(stripe.record(0)).expect("read");
+    assert!(record.windows(name.len()).any(|bytes| bytes == name.as_bytes()));
+}
+
+#[test]
+fn the_mark_of_one_disk_beside_empty_ones_is_not_remembered() {
+    let stripe = TestStripe::new(3, 1, true);
+    stripe.store.servers[0].write_mark("aaaaaaaaaaaaaaaa", false).expect("written");
+    let upkeep = Upkeep(stripe.store.clone());
+    assert_eq!(upkeep.stripe(), None);
+    // A write gives the mark to all, as if a first writer had died.
+    stripe.put("a", b"x", false).expect("written");
+    compare_marks(&stripe.store.servers, Duration::ZERO);
+    assert_eq!(upkeep.stripe().as_deref(), Some("aaaaaaaaaaaaaaaa"));
 }
