@@ -17,7 +17,7 @@ import pytest
 from astropy.io import fits
 
 import swathe
-from swathe.core.errors import NoSuchStoreError, OptionError, SwatheError
+from swathe.core.errors import NoSuchStoreError, OptionError, SourceError, SwatheError
 from swathe.stores import stripes
 from swathe.stores.stripe_reports import DiskSpace, ServerStatus, Space, StripeStatus, space_of
 from tests.support.block_servers import block_server
@@ -277,6 +277,21 @@ def test_a_rebalance_does_not_write_objects_again_without_a_disk_that_is_away(
         disks[3].rmdir()
     away.rename(disks[3])
     assert swathe.stores.check_stripes("wide").is_whole
+
+
+@pytest.mark.parametrize("place", ["dav://127.0.0.1:9/x", "none"])
+def test_a_rebalance_needs_the_servers_that_are_added(
+    frames: list[Path], disks: list[Path], tmp_path: Path, place: str
+) -> None:
+    over = [*map(str, disks), place if "://" in place else str(tmp_path / place)]
+    swathe.stores.remove("wide")
+    swathe.stores.add("wide", "striped:", over=over, block_bytes=4096)
+    found = place.removeprefix("dav://")
+    with pytest.raises(SourceError, match=rf"wide: expected all 6 servers, .*, found .*{found}"):
+        swathe.stores.rebalance_stripes("wide", progress=False)
+    swathe.stores.remove("wide")
+    swathe.stores.add("wide", "striped:", over=over[:5], block_bytes=4096)
+    assert swathe.stores.check_stripes("wide", deep=True).is_whole
 
 
 def test_damaged_checksums_of_records_are_seen_and_repaired(

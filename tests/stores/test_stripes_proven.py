@@ -191,6 +191,21 @@ def test_damage_at_the_beginning_of_a_part_leaves_its_other_blocks(tmp_path: Pat
         assert swathe.stores.check_stripes("wide", deep=True).is_whole
 
 
+def test_damage_at_the_beginning_of_a_part_that_was_changed_later_is_repaired(
+    tmp_path: Path,
+) -> None:
+    """Its server refuses it, and so does not say its version, which is another one now."""
+    with large_object(tmp_path) as (parts, content):
+        with parts[0].open("r+b") as file:
+            file.seek(1000)
+            file.write(bytes([content[1000] ^ 1]))
+        (check,) = swathe.stores.check_stripes("wide", deep=True).checks
+        assert [part.state for part in check.parts] == ["damaged", "whole", "whole"]
+        assert swathe.stores.repair_stripes("wide", deep=True).parts == 1
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
+        assert swathe.fs().cat_file("wide/large") == content
+
+
 def test_bytes_that_change_on_the_way_are_asked_for_again(lab: Lab) -> None:
     changes: list[int] = []
 

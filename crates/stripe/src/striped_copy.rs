@@ -166,7 +166,7 @@ pub(crate) fn refusal(object: &Object, servers: &[Arc<Server>], parity: u32) -> 
         && header.parts.iter().zip(servers).all(|(part, server)| part.server == server.name);
     if !are_same {
         return Some(
-            "its parts are not on the servers that the store has now; see: swathe stripe rebalance"
+            "its parts are not on the servers that the store has now, as a rebalance puts them"
                 .into(),
         );
     }

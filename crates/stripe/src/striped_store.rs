@@ -12,7 +12,7 @@ use crate::parity::code_name;
 use crate::question::majority;
 use crate::read_events::in_stripe;
 use crate::record_format::{Generation, Header, PartEntry, is_name};
-use crate::server::Server;
+use crate::server::{MARK_PATH, Server};
 use crate::server_places::{allow_new_folders, refuse_same_places};
 use crate::striped_copy::{copy_parts, refusal};
 use crate::striped_room::StripedRoom;
@@ -94,6 +94,9 @@ impl StripedStore {
         let path = rest.trim_start_matches('/');
         if path.split('/').any(|name| name == ".." || name == ".") || path.contains('\0') {
             return Err(refuse("its path has a name that is '.' or '..', or a null character"));
+        }
+        if path.split('/').next() == Some(MARK_PATH) {
+            return Err(refuse(&format!("{MARK_PATH} is a file of the store itself")));
         }
         if path.split('/').any(|name| name.len() > LONGEST_NAME) {
             let why = format!("a name of its path is longer than {LONGEST_NAME} bytes");

@@ -92,7 +92,9 @@ fn impossible_reads_are_errors() {
     assert!(matches!(error, StoreError::ShortRead { start: 990, expected: 11, found: 10, .. }));
     assert!(pieces.next().is_none());
     assert!(matches!(stripe.open("b"), Err(StoreError::NotFound { .. })));
-    for path in ["", "d/", "../a", "a/../b", "x\0", &"n".repeat(200)] {
+    for path in
+        ["", "d/", "../a", "a/../b", "x\0", ".swathe-stripe", ".swathe-stripe/x", &"n".repeat(200)]
+    {
         assert!(matches!(stripe.open(path), Err(StoreError::Unsupported { .. })), "{path:?}");
     }
 }

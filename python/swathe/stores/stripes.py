@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from swathe.catalog.store_urls import STRIPE_URL
 from swathe.core.argument_checks import check_count, check_text
-from swathe.core.errors import OptionError, SwatheError
+from swathe.core.errors import OptionError, SourceError, SwatheError
 from swathe.core.format import count_text
 from swathe.core.progress import progress_bar
 from swathe.stores.copies import (
@@ -273,7 +273,8 @@ def rebalance_stripes(
     Raises:
         NoSuchStoreError: If there is no such store.
         OptionError: If it is not striped.
-        NotFoundError, AccessError, SourceError: If it cannot be listed.
+        NotFoundError, AccessError: If it cannot be listed.
+        SourceError: If it cannot be listed, or objects are to be written and a server is away.
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)
@@ -302,6 +303,7 @@ def rebalance_stripes(
             else:
                 pairs.append(CopyPair(name, name, sizes[name]))
         if pairs:
+            _check_servers(engine, store)
             copy_pairs(engine, pairs, True, threads, report, progress)
         if _is_all(place, pattern):
             leftovers = _leftovers(engine, store, remove=True)
@@ -326,6 +328,23 @@ def _admit_servers(engine: Stores, store: Store, place: str, pattern: str | None
         return []
     names = json.loads(engine.admit_empty_servers(store.name))
     return [f"{name.rstrip(':')} was empty, and is used as a new server" for name in names]
+
+
+def _check_servers(engine: Stores, store: Store) -> None:
+    """Check that all servers can take parts: objects written anew without one are worse protected.
+
+    Raises:
+        SourceError: If one cannot.
+    """
+    servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, False))]
+    away = [each for each in servers if not each.is_reachable]
+    if away:
+        found = "; ".join(f"{each.server.rstrip(':')}: {each.why or each.state}" for each in away)
+        raise SourceError(
+            f"{store.name}: expected all {len(servers)} servers, so that no object loses its "
+            f"parity, found {found}; start them or mount their disks, make new folders, or add the "
+            f"store without them"
+        )
 
 
 def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:

@@ -96,7 +96,8 @@ impl Server {
             Some(Strangeness::Empty(stripe)) => {
                 let why = format!(
                     ": expected a server of stripe {stripe}, found no folder or one without records; \
-                     mount its disk, or, if it is new, repair the whole store"
+                     mount its disk; or, if it is new, make its folder, and repair the whole store, or \
+                     rebalance it if the server was added"
                 );
                 Err(StoreError::NotFound { url: self.url(), why })
             }
