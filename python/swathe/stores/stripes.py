@@ -339,10 +339,10 @@ def _check_servers(engine: Stores, store: Store) -> None:
     servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, False))]
     away = [each for each in servers if not each.is_reachable]
     if away:
-        found = "; ".join(f"{each.server.rstrip(':')}: {each.why or each.state}" for each in away)
+        faults = "; ".join(f"{each.server.rstrip(':')}: {each.why or each.state}" for each in away)
         raise SourceError(
             f"{store.name}: expected all {len(servers)} servers, so that no object loses its "
-            f"parity, found {found}; start them or mount their disks, make new folders, or add the "
+            f"parity, found {faults}; start them or mount their disks, make new folders, or add the "
             f"store without them"
         )
 
