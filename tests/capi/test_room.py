@@ -211,8 +211,15 @@ def test_room_of_an_object_that_is_given_up_is_free(
 
 
 def test_a_dead_server_is_named(room_program: Path, disks: list[Path], tmp_path: Path) -> None:
-    with roots_of("servers", disks) as roots:
-        environment = store_file(tmp_path, [*roots[:4], "dav://127.0.0.1:9"])
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(block_server(disk)) for disk in disks]
+        environment = store_file(tmp_path, [each.url.replace("http", "dav", 1) for each in servers])
+        # The first object needs all of them.
+        with start(room_program, environment) as process:
+            assert answer(process) == []
+            process.communicate("1000\n")
+            assert process.returncode == 0
+        servers[4].end()
         with start(room_program, environment, 1_000_000) as process:
             (line,) = answer(process)
             assert line.startswith(f"{errno.EIO} striped://wide/run/new: server server4: "), line
