@@ -342,8 +342,8 @@ def _check_servers(engine: Stores, store: Store) -> None:
         faults = "; ".join(f"{each.server.rstrip(':')}: {each.why or each.state}" for each in away)
         raise SourceError(
             f"{store.name}: expected all {len(servers)} servers, so that no object loses its "
-            f"parity, found {faults}; start them or mount their disks, make new folders, or add the "
-            f"store without them"
+            f"parity, found {faults}; start them or mount their disks, make new folders, or add "
+            f"the store without them"
         )
 
 
