@@ -6,7 +6,7 @@
 //! without records says nothing, and is not used until a repair gives it the mark: its disk may only not
 //! be mounted. If all are empty, the store is a new one, unless its stripe is remembered.
 
-use crate::question::{Grace, Standing, ask_enough, majority, present};
+use crate::question::{Grace, Standing, ask_all, ask_enough, majority, present};
 use crate::record_format::random_name;
 use crate::server::{MARK_PATH, Server, Strangeness, known_stripe};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,15 +231,13 @@ fn ask_some<T: Send + 'static>(
 pub(crate) fn mark_servers(servers: &[Arc<Server>], url: &str) -> Result<(), StoreError> {
     let mut statements = statements(servers);
     if !statements.iter().any(|each| matches!(each, Statement::Stripe(_))) {
-        let files = ask(servers, Server::has_files);
-        if known_stripe(servers).is_some()
-            || files.iter().any(|each| matches!(each, Some(Ok(true))))
-        {
+        // All are waited for: a late one may have the objects.
+        let files = ask_all(servers, |_, server| server.has_files());
+        if known_stripe(servers).is_some() || files.iter().any(|each| matches!(each, Ok(true))) {
             judge(servers, &statements);
             return Ok(());
         }
-        let is_empty = |files: &Option<Result<bool, StoreError>>| matches!(files, Some(Ok(false)));
-        let away = servers.iter().zip(&files).filter(|(_, files)| !is_empty(files));
+        let away = servers.iter().zip(&files).filter(|(_, files)| files.is_err());
         let away: Vec<&str> = away.map(|(server, _)| server.name.as_str()).collect();
         if !away.is_empty() {
             let why = format!(
