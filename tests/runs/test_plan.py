@@ -87,8 +87,8 @@ def test_the_purpose_decides() -> None:
         "plain": ("vault",), "pictures": ("disk",), "kept": ("disk",), "restart": ("vault",),
         "often": ("disk",), "never": ("vault",), "off": ("disable",),
     }  # fmt: skip
-    # archive: disk 10 + 0.1 * 5, vault 5 + 0.1 * 100, of which 4 while the metadata of `restart`,
-    # which replaces 8 dumps, are written there.
+    # archive: disk 10 + 0.1 * 5, vault 5 + 0.1 * 100. In the vault 4 of the 5 s of writing take no
+    # time of their own: the metadata of `restart` are written there meanwhile.
     assert "kept" in plan.reasons and plan.is_exact
     assert plan.reasons["kept"] == (
         "disk (writing 10 s + 1 x reading 5 s x weight 0.1 = 10.5 s): the least cost of 3 stores; "

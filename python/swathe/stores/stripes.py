@@ -81,7 +81,7 @@ def stripe_status(name: str, *, count: bool = True) -> StripeStatus:
     store, engine = _stripe_of(name)
     with Catalog.open() as catalog:
         work = catalog.stripe_work(store.name)
-    servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, count))]
+    servers = _servers_of(engine, store, count=count)
     block_bytes = int(store.options["block_bytes"])
     width = len(store.over) - store.parity
     return StripeStatus(store.name, width, store.parity, block_bytes, servers, work)
@@ -101,6 +101,10 @@ def server_status(name: str, server: str) -> ServerStatus | None:
     store, engine = _stripe_of(name)
     report = json.loads(engine.stripe_server(store.name, server))
     return None if report is None else _server_of(report)
+
+
+def _servers_of(engine: Stores, store: Store, *, count: bool) -> list[ServerStatus]:
+    return [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, count))]
 
 
 def _server_of(report: Mapping[str, Any]) -> ServerStatus:
@@ -336,7 +340,7 @@ def _check_servers(engine: Stores, store: Store) -> None:
     Raises:
         SourceError: If one cannot.
     """
-    servers = [_server_of(each) for each in json.loads(engine.stripe_servers(store.name, False))]
+    servers = _servers_of(engine, store, count=False)
     away = [each for each in servers if not each.is_reachable]
     if away:
         faults = "; ".join(f"{each.server.rstrip(':')}: {each.why or each.state}" for each in away)

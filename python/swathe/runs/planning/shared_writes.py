@@ -95,6 +95,8 @@ def stored_arrays(
 
 def share_of(group: Sequence[StoredArray]) -> float:
     """Return the time of dumps that are begun together, over the sum of their times alone."""
+    if len(group) == 1:
+        return 1.0
     alone_s = math.fsum(each.storing.median_s for each in group)
     return _together_s(group) / alone_s if alone_s else 1.0
 
@@ -102,8 +104,6 @@ def share_of(group: Sequence[StoredArray]) -> float:
 def _together_s(group: Sequence[StoredArray]) -> float:
     """Return the seconds of all dumps of arrays that are written at the same iterations."""
     first = group[0]
-    if len(group) == 1:
-        return first.storing.median_s
     sizes = [DumpSize.of(each.array, each.dumps) for each in group]
     repeats = max(replacements(each.array, each.dumps) for each in group)
     new_s = _iteration_s(first.first, sizes, first.ranks, is_replacing=False)

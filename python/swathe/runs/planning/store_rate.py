@@ -186,8 +186,7 @@ class StoreRate:
         shards, size = array.sharding.count, array.dump_bytes
         streams = min(self.write.streams, shards, DRAIN_THREADS)
         model_s = float(self.write.read_s(size, shards, streams, -(-size // shards)))
-        changes = 0 if array.mode == "create" else 1
-        copy = self._forecast(model_s + self.folder_s) + self.change_s().times(changes)
+        copy = self._forecast(model_s + self.folder_s) + self.change_s().times(changes(array, 1))
         return copy + self.entry_s(array, 1)
 
     def entry_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
@@ -203,15 +202,9 @@ class StoreRate:
         return self.objects_s(METADATA, METADATA * METADATA_BYTES)
 
     def stored_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
-        """Return the time until dumps, each begun after the one before, have all their objects.
-
-        A dump of mode `overwrite` has metadata written before and after it; the first dumps
-        replace none. One of mode `append` has them written after it.
-        """
+        """Return the time until dumps, each begun after the one before, have all their objects."""
         time = self.dumps_s([DumpSize.of(array, dumps)], ranks).times(dumps)
-        if array.mode == "create":
-            return time
-        return time + self.change_s().times(dumps + replacements(array, dumps))
+        return time + self.change_s().times(changes(array, dumps))
 
     def write_s(self, array: ArraySettings, dumps: int, ranks: int = 1) -> Forecast:
         """Return the time of writing dumps of an array, as if nothing else went on."""
@@ -272,6 +265,15 @@ class StoreRate:
 def replacements(array: ArraySettings, dumps: int) -> int:
     """Return how many dumps take the place of one before."""
     return max(dumps - SLOTS, 0) if array.mode == "overwrite" else 0
+
+
+def changes(array: ArraySettings, dumps: int) -> int:
+    """Return how often metadata are written with dumps.
+
+    One of mode `overwrite` has them written before and after it; the first dumps replace none. One
+    of mode `append` has them written after it.
+    """
+    return 0 if array.mode == "create" else dumps + replacements(array, dumps)
 
 
 def placed_s(

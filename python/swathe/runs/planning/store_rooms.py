@@ -97,23 +97,26 @@ def _rate(catalog: Catalog, store: Store, host: RunCosts) -> StoreRate:
 
 def _outcomes(catalog: Catalog, store: Store, rate: StoreRate) -> Iterator[DumpOutcome]:
     """Yield how long dumps took that were begun together, oldest first."""
-    models_s: dict[str, float] = {}
+    # Most of them are of the same arrays, and as large.
+    arrays: dict[str, ArraySettings] = {}
+    models_s: dict[tuple[int, tuple[DumpSize, ...]], float] = {}
     together: dict[tuple[int, int], list[RecentDump]] = {}
     for each in catalog.recent_dumps(store.name, this_host(), MOST_OUTCOMES):
         together.setdefault((each.run_id, each.dump.iteration), []).append(each)
     for dumps in together.values():
-        # Most of them are of the same arrays, and as large.
-        sizes = [_dump_size(each) for each in dumps]
-        news = [each.new_folders for each in sizes]
-        key = json.dumps([[each.ranks, each.settings, each.dump.bytes] for each in dumps] + [news])
+        key = dumps[0].ranks, tuple(_dump_size(each, arrays) for each in dumps)
         if key not in models_s:
-            models_s[key] = rate.model_s(sizes, dumps[0].ranks)
+            models_s[key] = rate.model_s(key[1], dumps[0].ranks)
         seconds = max(each.dump.seconds for each in dumps)
         yield DumpOutcome(models_s[key], seconds, dumps[0].ranks)
 
 
-def _dump_size(recent: RecentDump) -> DumpSize:
-    array = ArraySettings.of_record(recent.settings)
+def _dump_size(recent: RecentDump, arrays: dict[str, ArraySettings]) -> DumpSize:
+    """Return the size of a dump that was written; `arrays` has those by their settings, as JSON."""
+    text = json.dumps(recent.settings)
+    if text not in arrays:
+        arrays[text] = ArraySettings.of_record(recent.settings)
+    array = arrays[text]
     is_replacing = replacements(array, recent.dump.iteration // array.every + 1) > 0
     return DumpSize(array, recent.dump.bytes, 0.0 if is_replacing else 1.0)
 
@@ -148,8 +151,8 @@ def _of_files(stages: WriteStages) -> Costs | None:
             points.append((each.size, max(each.seconds, points[-1][1] * GROWS if points else 0.0)))
     if len(points) < 2 or points[-1][0] < LEAST_BYTES:
         return None
-    # Files that are written at the same time share processors and the disk. So many times the work
-    # of one is done meanwhile.
+    # Files that are written at the same time share processors and the disk: so many are written in
+    # the time of one.
     alone_s = {each.size: each.seconds for each in stages.sizes if each.streams == 1}
     several = [each for each in stages.sizes if each.streams > 1 and each.size in alone_s]
     gains = [each.streams * alone_s[each.size] / each.seconds for each in several]
