@@ -24,6 +24,7 @@ from swathe.costs.replicas import choose_stores
 from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from tests.support.fits_frames import Runner
+from tests.support.replica_counts import counts_given, counts_read
 from tests.support.servers import NGINX, FileServer, nginx, proxy
 
 FILES = 12
@@ -137,10 +138,11 @@ def test_two_local_stores_share_the_work(
     manifest = swathe.cut_many(table, tmp_path / "out", stores=["one", "two"], progress=False)
     assert set(manifest["status"]) == {"ok"}
     check_pixels(tmp_path / "out")
-    counts = Counter(stores_of(manifest["source"]))
+    counts = counts_read(manifest)
     assert manifest.meta["stores"] == {name: counts[name] for name in ("one", "two")}
+    given = counts_given(manifest)
     for name, share in shares.items():
-        assert abs(counts[name] / 2 - share * FILES) <= 2.5
+        assert abs(given[name] / 2 - share * FILES) <= 2.5
     assert swathe.predict(table, stores="two").shares.keys() == {"two"}
     one = swathe.cut_many(table, tmp_path / "one", stores="two", progress=False)
     assert set(stores_of(one["source"])) == {"two"}

@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 const BEHIND: f64 = 1.4;
 /// A unit is moved only if it is expected to end sooner by this factor.
 const GAIN: f64 = 1.1;
+/// And by these seconds: a thread may wait as long for a processor.
+const GAIN_S: f64 = 0.02;
 /// A store that failed this many times in a row gets no more units.
 const MOST_FAILURES: u32 = 3;
 
@@ -124,6 +126,11 @@ impl StoreQueue {
         self.ratio(now_s) * (self.waiting_s + in_flight_s + more_s)
             + last * self.unit_s(unit_s, now_s)
     }
+}
+
+/// Whether a unit that ends after `moved_s` gains by it, if it would end after `unmoved_s` otherwise.
+fn gains(moved_s: f64, unmoved_s: f64) -> bool {
+    GAIN * moved_s + GAIN_S <= unmoved_s
 }
 
 impl StoreQueues {
@@ -268,7 +275,7 @@ impl StoreQueues {
                 let scale = to_other / unit.seconds.max(1e-12);
                 let more_s = queue.waiting_s * scale;
                 self.copy_in(unit, other).is_some()
-                    && GAIN * self.stores[other].finish_s(more_s, to_other, now_s) < own_s
+                    && gains(self.stores[other].finish_s(more_s, to_other, now_s), own_s)
             };
             if ahead.iter().any(is_sooner) {
                 return None;
@@ -293,7 +300,7 @@ impl StoreQueues {
             let unit = &other.movable[at];
             let here_s = queue.unit_s(self.seconds_in(unit, store), now_s);
             let there_s = other.finish_s(0.0, unit.seconds, now_s);
-            (GAIN * here_s <= there_s).then_some((there_s, from, at))
+            gains(here_s, there_s).then_some((there_s, from, at))
         };
         let (_, from, at) =
             (0..self.stores.len()).filter_map(gain).max_by(|a, b| a.0.total_cmp(&b.0))?;

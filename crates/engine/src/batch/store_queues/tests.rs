@@ -167,6 +167,33 @@ fn a_store_that_stalls_is_noticed_before_a_unit_ends() {
 }
 
 #[test]
+fn few_milliseconds_are_not_gained_by_moves() {
+    let read_from = |scale: f64| {
+        let (units, copies) = units(&[12, 12], &[0.01 * scale, 0.01 * scale]);
+        let all = vec![limits(0.01 * scale, 1), limits(0.01 * scale, 1)];
+        let mut queues = StoreQueues::new(units, all, copies);
+        let take = |queues: &mut StoreQueues, now_s: f64| match queues.next(now_s * scale) {
+            Next::Unit(unit, _) => unit,
+            _ => panic!("no unit"),
+        };
+        let (first, second) = (take(&mut queues, 0.0), take(&mut queues, 0.0));
+        assert_eq!((queues.store_of(&first), queues.store_of(&second)), (0, 1));
+        // The second store is done with all of its units; the first is still at its first one.
+        queues.end(&second, Ending::Done, 0.002 * scale);
+        for number in 1..12 {
+            let unit = take(&mut queues, 0.002 * f64::from(number) * scale);
+            queues.end(&unit, Ending::Done, 0.002 * f64::from(number + 1) * scale);
+        }
+        match queues.next(0.1 * scale) {
+            Next::Unit(unit, _) => Some(queues.store_of(&unit)),
+            _ => None,
+        }
+    };
+    // The others would take a tenth of a second or more, or a hundredth of that.
+    assert_eq!((read_from(1.0), read_from(0.01)), (Some(1), None));
+}
+
+#[test]
 fn units_of_a_store_that_fails_are_read_from_another() {
     let run = run(two(), 8, |_, _, _| 1.0, |store, now_s| store == 0 && now_s > 1.0);
     assert_eq!((run.read.iter().sum::<usize>(), run.failures), (120, 0));
