@@ -112,6 +112,15 @@ impl Object {
         StoreError::Network { url, why }
     }
 
+    /// Look for the parts that their servers do not have on other ones; true if any was found.
+    pub(crate) fn find_moved_parts(&self) -> bool {
+        // All of them are looked for.
+        let found: Vec<&Part> = self.parts.iter().filter(|part| part.find_elsewhere()).collect();
+        let messages = found.iter().filter_map(|part| part.move_message());
+        messages.for_each(|message| self.note(format!("{}: {message}", self.url)));
+        !found.is_empty()
+    }
+
     /// Remember a warning for the user.
     pub(crate) fn note(&self, text: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! A part of an open object: opened when it is first read.
 
 use crate::part_costs::{Ask, PartCosts};
+use crate::question::ask_all;
 use crate::record_format::PartEntry;
 use crate::server::Server;
 use std::fmt::Display;
@@ -14,6 +15,8 @@ pub(crate) struct Part {
     version: Option<Version>,
     /// The server that it was written to, else those that it may have been moved to.
     servers: Vec<Arc<Server>>,
+    /// The others, where it may be if the disks of two servers were exchanged.
+    others: Vec<Arc<Server>>,
     /// The one of these that had it when it was last opened.
     place: Mutex<Option<Arc<Server>>>,
     state: Mutex<State>,
@@ -37,6 +40,8 @@ enum State {
     Open { source: Arc<dyn Source>, is_assumed: bool },
     /// Its server failed, and why: it may be read again when that answers.
     Failed(String),
+    /// Its server does not have it, and why: it may be on another one.
+    Missing(String),
     /// It cannot be read, and why.
     Lost(String),
 }
@@ -44,9 +49,9 @@ enum State {
 impl Part {
     /// A part of `size` bytes, by its entry in the record.
     pub(crate) fn new(path: String, size: u64, entry: &PartEntry, servers: &[Arc<Server>]) -> Part {
-        let own: Vec<_> =
-            servers.iter().filter(|server| server.name == entry.server).cloned().collect();
-        let servers = if own.is_empty() { servers.to_vec() } else { own };
+        let (own, others): (Vec<_>, Vec<_>) =
+            servers.iter().cloned().partition(|server| server.name == entry.server);
+        let (servers, others) = if own.is_empty() { (others, own) } else { (own, others) };
         let version = entry.version.as_deref().and_then(|version| {
             let (size, tag) = version.split_once(' ')?;
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
@@ -56,6 +61,7 @@ impl Part {
             size,
             version,
             servers,
+            others,
             place: Mutex::default(),
             state: Mutex::new(State::Closed),
             proof: Mutex::new(Proof::Untried),
@@ -77,7 +83,7 @@ impl Part {
     /// Whether it may be read: it is not lost, and its server did not just fail.
     pub(crate) fn is_usable(&self) -> bool {
         match &*self.lock() {
-            State::Lost(_) => false,
+            State::Lost(_) | State::Missing(_) => false,
             _ => !self.is_silent(),
         }
     }
@@ -97,7 +103,7 @@ impl Part {
     /// Why it is lost.
     pub(crate) fn loss(&self) -> Option<String> {
         match &*self.lock() {
-            State::Lost(why) | State::Failed(why) => Some(self.message(why)),
+            State::Lost(why) | State::Missing(why) | State::Failed(why) => Some(self.message(why)),
             _ => None,
         }
     }
@@ -105,7 +111,7 @@ impl Part {
     /// Whether it is not lost.
     pub(crate) fn is_there(&self) -> bool {
         match &*self.lock() {
-            State::Lost(_) => false,
+            State::Lost(_) | State::Missing(_) => false,
             State::Failed(_) => !self.is_silent(),
             _ => true,
         }
@@ -161,6 +167,7 @@ impl Part {
                 self.note_failure();
                 State::Failed(text)
             }
+            StoreError::NotFound { .. } if self.move_message().is_none() => State::Missing(text),
             _ => State::Lost(text),
         };
     }
@@ -241,6 +248,43 @@ impl Part {
         }
         Err(last
             .unwrap_or_else(|| StoreError::NotFound { url: self.path.clone(), why: String::new() }))
+    }
+
+    /// Look for it on the other servers, once, if its own does not have it; true if one has it.
+    pub(crate) fn find_elsewhere(&self) -> bool {
+        let why = match &*self.lock() {
+            State::Missing(why) => why.clone(),
+            _ => return false,
+        };
+        let answering: Vec<_> =
+            self.others.iter().filter(|server| !server.is_silent()).cloned().collect();
+        let path = self.path.clone();
+        let sources = ask_all(&answering, move |_, server| server.open(&path));
+        let is_it = |source: &Arc<dyn Source>| source.len() == self.size;
+        let found = answering
+            .into_iter()
+            .zip(sources)
+            .find_map(|(server, source)| Some((server, source.ok().filter(is_it)?)));
+        let Some((server, source)) = found else {
+            *self.lock() = State::Lost(why);
+            return false;
+        };
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+        *self.lock() = State::Open { source, is_assumed: false };
+        true
+    }
+
+    /// That it is on another server than the one it was written to, if it was found there.
+    pub(crate) fn move_message(&self) -> Option<String> {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = place.as_ref()?;
+        let is_elsewhere = self.others.iter().any(|server| Arc::ptr_eq(server, found));
+        let own = self.servers.first().filter(|_| is_elsewhere)?;
+        let (own, found) = (own.name.trim_end_matches(':'), found.name.trim_end_matches(':'));
+        Some(format!(
+            "{} is on {found}, and was written to {own}; were their disks exchanged?",
+            self.path
+        ))
     }
 
     /// Whether it was opened without asking: then its first read may find it changed.

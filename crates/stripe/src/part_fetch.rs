@@ -4,6 +4,7 @@ use crate::hedge::Hedges;
 use crate::object::Object;
 use crate::part_costs::{Ask, PartCosts};
 use crate::read_events::{StageEvents, in_part};
+use crate::shards::ShardId;
 use crate::threads::spawn;
 use bytes::Bytes;
 use std::ops::Range;
@@ -170,12 +171,17 @@ impl PartFetch {
         self.source.as_ref()
     }
 
-    /// What was asked for in the block that a damaged byte of the part is in.
-    pub(crate) fn ask_of(&self, byte: u64) -> Option<&Ask> {
+    /// What was asked for in the block that a damaged byte of the part is in, as ranges of shards.
+    pub(crate) fn damages_of(&self, byte: u64) -> Vec<(ShardId, Range<u64>)> {
         let start = byte / DAMAGE_BYTES * DAMAGE_BYTES;
-        let block = start..start.saturating_add(DAMAGE_BYTES);
-        let mut asks = self.what.asks.iter();
-        asks.find(|ask| ask.in_part.start < block.end && block.start < ask.in_part.end)
+        let end = start.saturating_add(DAMAGE_BYTES);
+        let of_ask = |ask: &Ask| {
+            let from = start.max(ask.in_part.start);
+            let until = end.min(ask.in_part.end);
+            let in_shard = |at: u64| ask.in_shard.start + (at - ask.in_part.start);
+            (from < until).then(|| (ask.id, in_shard(from)..in_shard(until)))
+        };
+        self.what.asks.iter().filter_map(of_ask).collect()
     }
 
     /// Whether a byte of the part is read, be it between what was asked for.

@@ -26,7 +26,7 @@ pub struct PieceReport {
     pub server: String,
     /// Its state.
     pub state: PieceState,
-    /// Why, if it is not whole.
+    /// Why, if it is not whole, or that it is on another server than it was written to.
     pub why: Option<String>,
     /// The bytes at which ranges that differ begin, up to 100. A range is what one checksum is of,
     /// 512 bytes to 1 MiB; `why` says how many.

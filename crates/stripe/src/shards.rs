@@ -66,6 +66,35 @@ impl ShardRanges {
         self.0.contains_key(&id)
     }
 
+    /// Number of ranges of a shard.
+    pub(crate) fn count(&self, id: ShardId) -> usize {
+        self.0.get(&id).map_or(0, Vec::len)
+    }
+
+    /// Whether it has some of a range of a shard.
+    pub(crate) fn overlaps(&self, id: ShardId, range: &Range<u64>) -> bool {
+        let mut ranges = self.0.get(&id).into_iter().flatten();
+        ranges.any(|other| other.start < range.end && range.start < other.end)
+    }
+
+    /// Ranges of a shard, cut where a range of any shard of its row begins or ends.
+    pub(crate) fn cut(&self, (row, _): ShardId, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        let of_row = self.0.range((row, 0)..=(row, u32::MAX)).flat_map(|(_, ranges)| ranges);
+        let mut ends: Vec<u64> = of_row.flat_map(|range| [range.start, range.end]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut pieces = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let mut start = range.start;
+            for &end in ends.iter().filter(|&&end| range.start < end && end < range.end) {
+                pieces.push(start..end);
+                start = end;
+            }
+            pieces.push(start..range.end);
+        }
+        pieces
+    }
+
     /// Whether it has no range.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -100,15 +129,28 @@ impl Shards {
         pieces.insert(at, (range, bytes));
     }
 
-    /// Bytes of a shard, if all of them are here in one piece.
+    /// Bytes of a shard, if all of them are here.
     pub(crate) fn get(&self, id: ShardId, range: &Range<u64>) -> Option<Bytes> {
         let pieces = self.0.get(&id)?;
-        let after = pieces.partition_point(|(other, _)| other.start <= range.start);
-        pieces[..after].iter().rev().find_map(|(piece, bytes)| {
-            let from = range.start - piece.start;
-            let inside = range.end <= piece.end;
-            inside.then(|| bytes.slice(from as usize..(range.end - piece.start) as usize))
-        })
+        // The bytes of a piece from `start`, if it has these and ends at `end` or later.
+        let from = |start: u64, end: u64| {
+            let after = pieces.partition_point(|(piece, _)| piece.start <= start);
+            pieces[..after].iter().rev().find_map(|(piece, bytes)| {
+                let until = piece.end.min(range.end);
+                let inside = |at: u64| (at - piece.start) as usize;
+                (end <= piece.end).then(|| bytes.slice(inside(start)..inside(until)))
+            })
+        };
+        if let Some(bytes) = from(range.start, range.end) {
+            return Some(bytes);
+        }
+        let length = (range.end - range.start) as usize;
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let start = range.start + bytes.len() as u64;
+            bytes.extend_from_slice(&from(start, start + 1)?);
+        }
+        Some(bytes.into())
     }
 
     /// Shards of a row other than this one that have these bytes: the first of them are enough to
@@ -191,6 +233,36 @@ mod tests {
                 ((0, 1), vec![0..108]),
                 ((1, 1), vec![5120..5424]),
             ]
+        );
+    }
+
+    #[test]
+    fn ranges_are_cut_where_those_of_their_row_end() {
+        let mut ranges = ShardRanges::default();
+        for (id, range) in [((3, 0), 0..512), ((3, 2), 1024..1536), ((4, 0), 700..800)] {
+            ranges.add(id, range);
+        }
+        assert_eq!(
+            ranges.cut((3, 1), &[0..100, 500..2000]),
+            [0..100, 500..512, 512..1024, 1024..1536, 1536..2000]
+        );
+        assert_eq!(ranges.cut((5, 1), &[500..2000]), [500..2000]);
+        assert!(ranges.overlaps((3, 2), &(1535..1600)) && !ranges.overlaps((3, 2), &(1536..1600)));
+        assert!(!ranges.overlaps((3, 1), &(0..2000)));
+    }
+
+    #[test]
+    fn pieces_that_meet_are_read_as_one() {
+        let mut shards = Shards::default();
+        for (start, text) in [(0, "abcd"), (8, "ijkl"), (4, "efgh"), (20, "uvw")] {
+            shards.put((0, 0), start, Bytes::from(text));
+        }
+        let get = |range: Range<u64>| shards.get((0, 0), &range);
+        assert_eq!(get(2..10).as_deref(), Some(&b"cdefghij"[..]));
+        assert_eq!(get(5..7).as_deref(), Some(&b"fg"[..]));
+        assert_eq!(
+            (get(2..13), get(19..21), get(0..12).map(|all| all.len())),
+            (None, None, Some(12))
         );
     }
 

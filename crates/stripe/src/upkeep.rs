@@ -17,7 +17,7 @@ use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, sou
 use crate::striped_store::StripedStore;
 
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe_store_api::{Interrupt, Source, Store, StoreError};
@@ -68,9 +68,7 @@ impl Upkeep {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !damages.is_empty() => {
-                    let row_of = |at| at * layout.sum_bytes / layout.block_bytes;
-                    let rows: BTreeSet<u64> = damages.into_iter().map(row_of).collect();
-                    rows.into_iter().for_each(|row| *losses.entry(row).or_insert(0) += 1);
+                    damages.into_iter().for_each(|at| *losses.entry(at).or_insert(0) += 1);
                 }
                 _ => lost_parts += 1,
             }
@@ -315,6 +313,10 @@ fn check_part(
             damage = Some(error);
             part.open()
         }
+        Err(error @ StoreError::NotFound { .. }) => {
+            part.lose(&error);
+            if part.find_elsewhere() { part.open() } else { Err(error) }
+        }
         result => result,
     };
     let source = match result {
@@ -332,7 +334,7 @@ fn check_part(
         return Ok((report(state_of(&error), Some(error.to_string())), Vec::new()));
     }
     if damages.is_empty() {
-        return Ok((report(PieceState::Whole, None), damages));
+        return Ok((report(PieceState::Whole, part.move_message()), damages));
     }
     let (noun, verb) = if damages.len() == 1 { ("range", "is") } else { ("ranges", "are") };
     let count = damages.len();

@@ -9,7 +9,7 @@ mod needs;
 mod tests;
 
 use crate::object::Object;
-use crate::part_costs::MOST_DAMAGES;
+use crate::part_costs::{Ask, MOST_DAMAGES};
 use crate::part_fetch::{Message, PartAsks, PartFetch};
 use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::shards::{ShardId, ShardRanges, Shards};
@@ -24,14 +24,25 @@ use swathe_store_api::{Source, StoreError};
 /// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
+/// A shard with more damaged ranges is not read from its part at all.
+const MOST_BAD_RANGES: usize = 8;
+
+/// What came of an ask: ranges of the shard, in whole blocks of checksums.
+#[derive(Default)]
+struct Check {
+    right: Vec<Range<u64>>,
+    /// They are not what was written.
+    wrong: Vec<Range<u64>>,
+}
+
 /// Some requests, and what was asked for to answer them.
 pub(crate) struct Window {
     object: Arc<Object>,
     requests: Vec<Range<u64>>,
     targets: ShardRanges,
     shards: Shards,
-    /// Shards with bytes that are not what was written, or whose part is left out of this window.
-    bad_shards: HashSet<ShardId>,
+    /// Bytes of shards that are not what was written, in whole blocks of checksums.
+    bad: ShardRanges,
     /// What is wrong with them.
     damages: Vec<String>,
     /// Of each part, bytes that its server found damaged.
@@ -84,7 +95,7 @@ impl Window {
             requests: Vec::new(),
             targets,
             shards: Shards::default(),
-            bad_shards: HashSet::new(),
+            bad: ShardRanges::default(),
             damages: Vec::new(),
             slow: HashSet::new(),
             timed_out: HashSet::new(),
@@ -148,9 +159,13 @@ impl Window {
                 self.wait()?;
                 continue;
             }
-            let needs = self.needs(&HashSet::new()).filter(|needs| !needs.is_empty());
-            let needs = needs.ok_or_else(|| self.object.too_few(&self.damages))?;
-            self.ask(&needs);
+            match self.needs(&HashSet::new()).filter(|needs| !needs.is_empty()) {
+                Some(needs) => {
+                    self.ask(&needs);
+                }
+                None if self.object.find_moved_parts() => {}
+                None => return Err(self.object.too_few(&self.damages)),
+            }
         }
         let late: Vec<usize> = (0..self.fetches.len())
             .filter(|&number| self.fetches[number].is_running && self.fetches[number].has_hedge)
@@ -162,11 +177,11 @@ impl Window {
         let targets = self.targets.clone();
         let (mut stage, mut byte_count) = (None, 0);
         for (id, ranges) in targets.iter() {
-            for range in ranges {
-                if self.shards.get(id, range).is_none() {
+            for range in self.bad.cut(id, ranges) {
+                if self.shards.get(id, &range).is_none() {
                     let start = || StageEvents::start("REBUILD", &self.object, |_| {});
                     stage.get_or_insert_with(start);
-                    let range = self.widen(id, range);
+                    let range = self.widen(id, &range);
                     self.shards.rebuild(layout, &self.object.parity, id, &range);
                     self.check_result(id, &range)?;
                     byte_count += range.end - range.start;
@@ -195,7 +210,9 @@ impl Window {
 
     fn is_complete(&self) -> bool {
         let mut targets = self.targets.iter();
-        targets.all(|(id, ranges)| ranges.iter().all(|range| self.can_give(id, range)))
+        targets.all(|(id, ranges)| {
+            self.bad.cut(id, ranges).iter().all(|range| self.can_give(id, range))
+        })
     }
 
     fn assemble(&self, request: &Range<u64>) -> Result<Bytes, StoreError> {
@@ -218,7 +235,8 @@ impl Window {
         let mut bad = Vec::new();
         let fetch = &self.fetches[number];
         for ask in &fetch.what.asks {
-            if self.shards.get(ask.id, &ask.in_shard).is_some() {
+            let is_known = self.bad.overlaps(ask.id, &ask.in_shard);
+            if is_known || self.shards.get(ask.id, &ask.in_shard).is_some() {
                 continue;
             }
             let Some(bytes) = fetch.bytes_of(&ask.in_part) else { continue };
@@ -226,18 +244,50 @@ impl Window {
                 self.shards.put(ask.id, ask.in_shard.start, bytes);
                 continue;
             }
-            let sums = &self.object.sums;
-            match sums.first_wrong(&self.object.header, fetch.part, ask.in_part.start, &bytes) {
-                Ok(None) => self.shards.put(ask.id, ask.in_shard.start, bytes),
-                Ok(Some(at)) => bad.push((ask.id, format!("byte {at} is not what was written"))),
-                Err(error) => bad.push((ask.id, error.to_string())),
+            match self.check(fetch.part, ask, &bytes) {
+                Ok(Check { right, wrong }) => {
+                    for range in right {
+                        let inside = |at: u64| (at - ask.in_shard.start) as usize;
+                        let piece = bytes.slice(inside(range.start)..inside(range.end));
+                        self.shards.put(ask.id, range.start, piece);
+                    }
+                    if let Some(first) = wrong.first() {
+                        let byte = ask.in_part.start + (first.start - ask.in_shard.start);
+                        bad.push((ask.id, wrong, format!("byte {byte} is not what was written")));
+                    }
+                }
+                Err(error) => bad.push((ask.id, vec![ask.in_shard.clone()], error.to_string())),
             }
         }
-        bad.into_iter().for_each(|(id, why)| self.note_damage(number, id, why));
+        bad.into_iter().for_each(|(id, ranges, why)| self.note_damage(number, id, ranges, why));
     }
 
-    /// From now on a shard is not read from its part, which has something else.
-    fn note_damage(&mut self, number: usize, id: ShardId, why: String) {
+    /// Compare what came of an ask with its checksums.
+    fn check(&self, part: u32, ask: &Ask, bytes: &Bytes) -> Result<Check, StoreError> {
+        let (object, step) = (&self.object, self.object.layout().sum_bytes);
+        let mut check = Check::default();
+        let mut start = ask.in_shard.start;
+        while start < ask.in_shard.end {
+            let from = start - ask.in_shard.start;
+            let rest = bytes.slice(from as usize..);
+            let in_part = ask.in_part.start + from;
+            let wrong = object.sums.first_wrong(&object.header, part, in_part, &rest)?;
+            let Some(at) = wrong else {
+                check.right.push(start..ask.in_shard.end);
+                break;
+            };
+            let at = start + (at - in_part);
+            if at > start {
+                check.right.push(start..at);
+            }
+            start = (at + step).min(ask.in_shard.end);
+            check.wrong.push(at..start);
+        }
+        Ok(check)
+    }
+
+    /// From now on some bytes of a shard are not read from its part, which has something else.
+    fn note_damage(&mut self, number: usize, id: ShardId, ranges: Vec<Range<u64>>, why: String) {
         let part_number = self.fetches[number].part;
         record_damage(&self.object, part_number, &why);
         let part = &self.object.parts[part_number as usize];
@@ -247,7 +297,13 @@ impl Window {
             self.object.url
         ));
         self.damages.push(damage);
-        self.bad_shards.insert(id);
+        let length = self.object.layout().shard_bytes(id.0, id.1);
+        for range in ranges {
+            self.bad.add(id, self.widen(id, &range));
+        }
+        if self.bad.count(id) > MOST_BAD_RANGES {
+            self.bad.add(id, 0..length);
+        }
     }
 
     /// A fetch ended.
@@ -281,10 +337,13 @@ impl Window {
             // The rest of the part is asked for again.
             let fetch = &self.fetches[number];
             let known = &mut self.damaged_bytes[fetch.part as usize];
-            if let Some(ask) = fetch.ask_of(*byte) {
+            let damages = fetch.damages_of(*byte);
+            if !damages.is_empty() {
                 known.push(*byte);
-                let (id, why) = (ask.id, format!("byte {byte} is damaged: {why}"));
-                self.note_damage(number, id, why);
+                for (id, range) in damages {
+                    let why = format!("byte {byte} is damaged: {why}");
+                    self.note_damage(number, id, vec![range], why);
+                }
                 return Ok(());
             }
             // It lies between what was asked for, and was read with that. A server that says so of

@@ -61,6 +61,76 @@ fn what_is_lost_or_damaged_is_found_and_rebuilt() {
 }
 
 #[test]
+fn damage_in_different_ranges_of_a_row_is_mended() {
+    let stripe = TestStripe::new(4, 1, false);
+    let bytes = bytes_of(300_000, 6);
+    stripe.put("a", &bytes, false).expect("written");
+    let before: Vec<_> =
+        (0..4).map(|server| fs::read(stripe.part(server)).expect("read")).collect();
+    let paths: Vec<_> = (0..4).map(|server| stripe.part(server)).collect();
+    for (number, path) in paths.iter().enumerate() {
+        (0..2).for_each(|row| flip(path, 20_000 * row + 600 * number));
+    }
+    let (folder, behaviours) = (stripe.folder, stripe.behaviours);
+    let upkeep = Upkeep(stripe.store);
+    let url = TestStripe::url("a");
+    let report = upkeep.check(&url, true).expect("checked");
+    assert!(report.is_readable);
+    assert!(report.parts.iter().all(|part| part.damage_starts.len() == 2));
+    let repair = upkeep.repair(&url, true, &RepairProgress::default()).expect("repaired");
+    assert!(repair.failures.is_empty(), "{:?}", repair.failures);
+    assert_eq!(repair.rebuilt_parts.len(), 4);
+    for (path, bytes) in paths.iter().zip(&before) {
+        assert!(fs::read(path).expect("read") == *bytes, "{}", path.display());
+    }
+    // The same range of two parts.
+    (0..2).for_each(|number| flip(&paths[number], 20_000));
+    let report = upkeep.check(&url, true).expect("checked");
+    assert!(!report.is_readable);
+    drop((folder, behaviours));
+}
+
+#[test]
+fn parts_on_exchanged_disks_are_found() {
+    for is_remote in [false, true] {
+        let stripe = TestStripe::new(4, 1, is_remote);
+        let bytes = bytes_of(300_000, 6);
+        stripe.put("a", &bytes, false).expect("written");
+        let disk = |name: &str| stripe.folder.path().join(name);
+        let rename = |from, to| fs::rename(disk(from), disk(to)).expect("moved");
+        rename("s0", "other");
+        rename("s3", "s0");
+        rename("other", "s3");
+        let source = stripe.open("a").expect("open");
+        let mut found = vec![0; bytes.len()];
+        source.read_exact_at(0, &mut found).expect("read");
+        assert!(found == bytes);
+        let notes = source.take_notes();
+        let says = |text: &str| notes.iter().any(|note| note.contains(text));
+        assert!(says(" is on s3, and was written to s0; were their disks exchanged?"), "{notes:?}");
+        let upkeep = Upkeep(stripe.store.clone());
+        let report = upkeep.check(&TestStripe::url("a"), true).expect("checked");
+        assert!(report.is_readable);
+        let parts: Vec<_> =
+            report.parts.iter().map(|part| (part.server.as_str(), part.state)).collect();
+        let whole = PieceState::Whole;
+        assert_eq!(parts, [("s3:", whole), ("s1:", whole), ("s2:", whole), ("s0:", whole)]);
+        let moved: Vec<bool> = report.parts.iter().map(|part| part.why.is_some()).collect();
+        assert_eq!(moved, [true, false, false, true]);
+        let repair = upkeep.repair(&TestStripe::url("a"), true, &RepairProgress::default());
+        assert!(repair.expect("nothing to do").rebuilt_parts.is_empty());
+        assert!(upkeep.leftovers(true).expect("listed").is_empty());
+        // What is gone is looked for once, and not found.
+        (0..2).for_each(|server| fs::remove_file(stripe.part(server)).expect("removed"));
+        let error = stripe.get("a").expect_err("too few");
+        assert!(
+            error.to_string().contains("expected bytes of any 3 of its 4 parts, found 2"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_rebuilt_is_said() {
     let stripe = TestStripe::new(4, 1, false);
     stripe.put("a", &bytes_of(200_000, 6), false).expect("written");

@@ -77,10 +77,10 @@ impl Window {
     }
 
     /// Whether bytes of a shard are to be had from its part.
-    fn is_usable(&self, (row, shard): ShardId, without: &HashSet<u32>) -> bool {
-        let part = self.object.layout().part_of(row, shard);
+    fn is_usable(&self, id: ShardId, range: &Range<u64>, without: &HashSet<u32>) -> bool {
+        let part = self.object.layout().part_of(id.0, id.1);
         !without.contains(&part)
-            && !self.bad_shards.contains(&(row, shard))
+            && !self.bad.overlaps(id, range)
             && self.object.parts[part as usize].is_there()
     }
 
@@ -96,17 +96,19 @@ impl Window {
         let mut needs = ShardRanges::default();
         let mut losses = Vec::new();
         for (id, ranges) in self.targets.iter() {
-            let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
+            let is_preferred = !self.is_avoided(id);
             let is_exact = self.is_exact(id);
-            if is_direct && self.shards.is_empty() && (is_exact || !self.is_short) {
+            let is_direct = |range: &_| is_preferred && self.is_usable(id, range, without);
+            if self.shards.is_empty() && (is_exact || !self.is_short) && is_direct(&(0..u64::MAX)) {
                 needs.add_all(id, ranges);
                 continue;
             }
-            for range in ranges.iter().filter(|range| !self.can_give(id, range)) {
-                match is_direct {
-                    true if is_exact => needs.add(id, range.clone()),
-                    true => needs.add(id, self.widen(id, range)),
-                    false => losses.push((id, self.widen(id, range))),
+            let pieces = self.bad.cut(id, ranges);
+            for range in pieces.into_iter().filter(|range| !self.can_give(id, range)) {
+                match is_direct(&range) {
+                    true if is_exact => needs.add(id, range),
+                    true => needs.add(id, self.widen(id, &range)),
+                    false => losses.push((id, self.widen(id, &range))),
                 }
             }
         }
@@ -127,8 +129,8 @@ impl Window {
         let (layout, row) = (self.object.layout(), id.0);
         let others = (0..layout.parts()).map(|shard| (row, shard)).filter(|&other| other != id);
         let mut others: Vec<ShardId> =
-            others.filter(|&other| self.is_usable(other, without)).collect();
-        let own = self.is_usable(id, without);
+            others.filter(|&other| self.is_usable(other, range, without)).collect();
+        let own = self.is_usable(id, range, without);
         if (layout.parity == 0 || others.len() < layout.data as usize) && own {
             needs.add(id, range.clone());
             return Some(());

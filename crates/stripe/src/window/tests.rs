@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{BLOCK, TestStripe, bytes_of};
+use crate::testing::{BLOCK, TestStripe, bytes_of, flip};
 use std::sync::atomic::Ordering;
 
 fn proving_object(parity: u32, bytes: &[u8]) -> (TestStripe, Arc<Object>) {
@@ -59,6 +59,51 @@ fn damage_between_what_is_read_costs_no_part() {
             .all(|(row, answer)| { answer == &bytes[row.start as usize..row.end as usize] })
     );
     assert!(object.parts.iter().all(|part| part.loss().is_none()));
+}
+
+/// Three parts of an object of one row, each damaged in another range of it, and the bytes that are right.
+fn damaged_row(is_remote: bool) -> (TestStripe, Vec<u8>) {
+    let stripe = TestStripe::new(3, 1, is_remote);
+    let bytes = bytes_of(2 * BLOCK as usize, 7);
+    stripe.put("a", &bytes, false).expect("written");
+    (0..3).for_each(|server| flip(&stripe.part(server), 2000 * server + 600));
+    (stripe, bytes)
+}
+
+#[test]
+fn damage_of_several_parts_of_a_row_in_different_ranges_is_rebuilt() {
+    for is_remote in [false, true] {
+        let (stripe, bytes) = damaged_row(is_remote);
+        assert!(stripe.get("a").expect("read") == bytes);
+        let source = stripe.open("a").expect("open");
+        for at in (0..bytes.len()).step_by(500) {
+            let mut piece = vec![0; 400.min(bytes.len() - at)];
+            source.read_exact_at(at as u64, &mut piece).expect("read");
+            assert!(piece == bytes[at..at + piece.len()], "from {at}");
+        }
+        assert!(!source.take_notes().is_empty());
+        // Where two of three have lost the same range, the others are read.
+        flip(&stripe.part(0), 2700);
+        let source = stripe.open("a").expect("open");
+        let is_read = |start: u64| source.read_exact_at(start, &mut [0; 300]).is_ok();
+        let lost: Vec<u64> = (0..2 * BLOCK).step_by(512).filter(|&at| !is_read(at)).collect();
+        // The shards of two parts may be data, or one of them parity.
+        assert!(!lost.is_empty() && lost.iter().all(|at| at % BLOCK == 2560), "{lost:?}");
+    }
+}
+
+#[test]
+fn damage_that_servers_tell_of_spoils_no_more_than_its_block() {
+    let bytes = bytes_of(8 * BLOCK as usize, 7);
+    let (stripe, object) = proving_object(1, &bytes);
+    // In the same row, in different blocks of what servers verify.
+    *stripe.behaviours[0].damaged_byte.lock().expect("no panic") = Some(100);
+    *stripe.behaviours[1].damaged_byte.lock().expect("no panic") = Some(5000);
+    for request in [0..8 * BLOCK, 60..140, 4990..5010] {
+        let answers = Window::start(object.clone(), vec![request.clone()], 8).answers();
+        let answers = answers.expect("read");
+        assert!(answers == [&bytes[request.start as usize..request.end as usize]], "{request:?}");
+    }
 }
 
 #[test]
