@@ -151,7 +151,10 @@ mod tests {
         stripe.put("a", &bytes, false).expect("written without it");
         assert_eq!(stripe.get("a").expect("read"), bytes);
         let notes = stripe.open("a").expect("open").take_notes();
-        assert!(notes.iter().any(|note| note.contains("without its part on s2:")), "{notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains("without its part on s2 (no answer)")),
+            "{notes:?}"
+        );
         assert!(stripe.files(2, true).is_empty() && stripe.files(2, false).is_empty());
     }
 

@@ -6,7 +6,7 @@ use crate::names::part_path;
 use crate::object_records::Records;
 use crate::parity::Parity;
 use crate::part::Part;
-use crate::record_format::Header;
+use crate::record_format::{Header, PartEntry};
 use crate::server::Server;
 use crate::server_record::Record;
 use crate::sums::Sums;
@@ -64,7 +64,7 @@ impl Object {
             costs,
             servers: servers.to_vec(),
             first: OnceLock::new(),
-            notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
+            notes: Mutex::new(unwritten_parts(&url, &header, servers).into_iter().collect()),
             label: url.clone(),
             stripe: String::new(),
             url,
@@ -157,10 +157,18 @@ impl Object {
     }
 }
 
-/// The warning about parts that could not be written with the others.
-fn unwritten_parts(url: &str, header: &Header) -> Option<String> {
+/// The warning about parts that could not be written with the others, with the reasons that are known.
+fn unwritten_parts(url: &str, header: &Header, servers: &[Arc<Server>]) -> Option<String> {
+    let name = |part: &PartEntry| {
+        let mut all = servers.iter();
+        let server = all.find(|server| server.name == part.server)?;
+        let why = server.why_unwritten(&header.generation)?;
+        Some(format!("{} ({why})", part.server.trim_end_matches(':')))
+    };
     let absent = header.parts.iter().filter(|part| part.version.is_none());
-    let servers: Vec<&str> = absent.map(|part| part.server.as_str()).collect();
+    let servers: Vec<String> = absent
+        .map(|part| name(part).unwrap_or_else(|| part.server.trim_end_matches(':').into()))
+        .collect();
     (!servers.is_empty()).then(|| {
         let servers = servers.join(", ");
         format!("{url}: written without its part on {servers}; see: swathe stripe repair")

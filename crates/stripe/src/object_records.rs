@@ -9,7 +9,7 @@ use crate::liveness::while_alive;
 use crate::marks::{DISPUTE_MEMORY, WORK_MEMORY, compare_marks};
 use crate::question::{Grace, Question, Standing, ask_enough, majority, present, with_numbers};
 use crate::record_format::{GROUP_BYTES, Generation};
-use crate::server::{NO_ANSWER, Server, known_stripe};
+use crate::server::{Server, known_stripe};
 use crate::server_places::{is_new, without_folders};
 use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, records_of};
 use std::sync::Arc;
@@ -270,7 +270,7 @@ impl Records {
         each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(server.message(error)),
             Some(Answer::Damaged(why) | Answer::Foreign(_, why)) => Some(server.message(why)),
-            None => Some(server.message(NO_ANSWER)),
+            None => Some(server.message(server.last_failure())),
             _ => None,
         })
         .collect()
@@ -288,7 +288,7 @@ impl Records {
         let each = self.answers.iter().zip(servers);
         let absences = each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(server.message(error)),
-            None => Some(server.message(NO_ANSWER)),
+            None => Some(server.message(server.last_failure())),
             _ => None,
         });
         let (absences, count) = (absences.collect::<Vec<_>>(), servers.len());

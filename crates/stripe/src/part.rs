@@ -15,6 +15,8 @@ pub(crate) struct Part {
     version: Option<Version>,
     /// The server that it was written to, else those that it may have been moved to.
     servers: Vec<Arc<Server>>,
+    /// The name of the server that it was written to.
+    server_name: String,
     /// The others, where it may be if the disks of two servers were exchanged.
     others: Vec<Arc<Server>>,
     /// The one of these that had it when it was last opened.
@@ -61,6 +63,7 @@ impl Part {
             size,
             version,
             servers,
+            server_name: entry.server.clone(),
             others,
             place: Mutex::default(),
             state: Mutex::new(State::Closed),
@@ -117,16 +120,23 @@ impl Part {
         }
     }
 
-    /// The name of the server that has it; before it is opened, those of all that it may be on.
-    pub(crate) fn server_names(&self) -> String {
+    /// The name of the server that has it, or that it was written to.
+    pub(crate) fn server_name(&self) -> String {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map_or_else(|| self.server_name.clone(), |server| server.name.clone())
+    }
+
+    /// Why its server failed when it was last asked.
+    pub(crate) fn server_failure(&self) -> String {
         let places = self.places();
-        let names: Vec<&str> = places.iter().map(|server| server.name.as_str()).collect();
-        names.join(" ")
+        let mut failures: Vec<String> = places.iter().map(|server| server.last_failure()).collect();
+        failures.dedup();
+        failures.join("; ")
     }
 
     /// `why`, with its path and server.
     pub(crate) fn message(&self, why: impl Display) -> String {
-        format!("{} on {}: {why}", self.path, self.server_names().trim_end_matches(':'))
+        format!("{} on {}: {why}", self.path, self.server_name().trim_end_matches(':'))
     }
 
     /// Its path on its server.
@@ -246,8 +256,15 @@ impl Part {
                 }
             }
         }
-        Err(last
-            .unwrap_or_else(|| StoreError::NotFound { url: self.path.clone(), why: String::new() }))
+        let absence = |why: String| StoreError::NotFound { url: self.path.clone(), why };
+        Err(match last {
+            Some(StoreError::NotFound { .. }) if !self.is_server_known() => {
+                let own = self.server_name.trim_end_matches(':');
+                absence(format!("its server {own} is not in this store, and no other has it"))
+            }
+            Some(error) => error,
+            None => absence(String::new()),
+        })
     }
 
     /// Look for it on the other servers, once, if its own does not have it; true if one has it.
@@ -285,6 +302,11 @@ impl Part {
             "{} is on {found}, and was written to {own}; were their disks exchanged?",
             self.path
         ))
+    }
+
+    /// Whether the server that it was written to is one of the store.
+    fn is_server_known(&self) -> bool {
+        self.servers.iter().any(|server| server.name == self.server_name)
     }
 
     /// Whether it was opened without asking: then its first read may find it changed.
@@ -370,6 +392,20 @@ mod tests {
             report.parts.iter().map(|part| (part.server.as_str(), part.state)).collect();
         let (whole, damaged) = (PieceState::Whole, PieceState::Damaged);
         assert_eq!(parts, [("ng0:", whole), ("ng1:", damaged), ("ng2:", whole)]);
+    }
+
+    #[test]
+    fn a_lost_part_names_the_server_that_is_no_longer_in_the_store() {
+        let mut stripe = TestStripe::new(3, 1, false);
+        stripe.put("a", &bytes_of(100_000, 4), false).expect("written");
+        let part = stripe.part(1);
+        rename_servers(&mut stripe);
+        std::fs::remove_file(part).expect("removed");
+        let report = Upkeep(stripe.store).check(&TestStripe::url("a"), true).expect("checked");
+        let lost = &report.parts[1];
+        assert_eq!((lost.server.as_str(), lost.state), ("s1:", PieceState::Missing));
+        let why = lost.why.as_deref().expect("a reason");
+        assert!(why.contains("its server s1 is not in this store, and no other has it"), "{why}");
     }
 
     #[test]

@@ -260,7 +260,7 @@ impl Drop for PartFetch {
 fn run(object: &Object, what: &PartAsks, pieces: &Pieces, report: &dyn Fn(Message) -> bool) {
     let part = what.part;
     let stage = StageEvents::start("PART", object, |about| {
-        about.push("SERVER", &object.parts[part as usize].server_names());
+        about.push("SERVER", &object.parts[part as usize].server_name());
         about.push("PART", &part.to_string());
     });
     let result = in_part(part, || read(object, what, pieces, report));

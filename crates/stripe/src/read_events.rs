@@ -91,6 +91,6 @@ pub(crate) fn record_damage(object: &Object, part: u32, why: &str) {
 fn identify(record: &mut Record<'_>, object: &Object, part: u32) {
     record
         .text("OBJECT", &object.label)
-        .text("SERVER", &object.parts[part as usize].server_names())
+        .text("SERVER", &object.parts[part as usize].server_name())
         .number("PART", part.into());
 }

@@ -4,7 +4,7 @@
 use crate::liveness::while_alive;
 use crate::object::Object;
 use crate::record_format::{Header, decode_group};
-use crate::server::{NO_ANSWER, Server};
+use crate::server::Server;
 use crate::server_record::sound_bytes;
 use crate::striped_sink::StripedSink;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ pub(crate) fn refusal(object: &Object, servers: &[Arc<Server>], parity: u32) -> 
         return Some(server.message("a folder of this machine"));
     }
     if let Some(server) = servers.iter().find(|server| server.has_failed()) {
-        return Some(server.message(NO_ANSWER));
+        return Some(server.message(server.last_failure()));
     }
     let absent = header.parts.iter().find(|part| part.version.is_none())?;
     Some(format!("its part on {} is missing; see: swathe stripe repair", absent.server))

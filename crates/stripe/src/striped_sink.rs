@@ -203,17 +203,26 @@ impl StripedSink {
             {
                 retry = retry.or(Some(failure.retry));
                 is_full |= failure.error.is_full();
-                failures.push(server.message(&failure.error));
+                failures.push((server, &failure.error));
             }
         }
+        let message = |(server, error): &(&Arc<Server>, &StoreError)| server.message(error);
         if good >= minimum {
-            failures.iter().for_each(|failure| self.record("STRIPE_PART_FAILED", failure));
+            for failure in &failures {
+                let why = match failure.1 {
+                    StoreError::Network { why, .. } => why.clone(),
+                    StoreError::Io { source, .. } => source.to_string(),
+                    error => error.to_string(),
+                };
+                failure.0.note_unwritten(&self.generation, why);
+                self.record("STRIPE_PART_FAILED", &message(failure));
+            }
             return Ok(results.into_iter().map(Result::ok).collect());
         }
         let why = format!(
             "expected {minimum} of {} to be written, failed: {}",
             parts_of(layout.parts() as usize),
-            failures.join("; ")
+            failures.iter().map(message).collect::<Vec<_>>().join("; ")
         );
         let url = self.url.clone();
         let error = match is_full {

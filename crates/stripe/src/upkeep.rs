@@ -12,7 +12,7 @@ use crate::repair_progress::{PartProgress, RepairProgress};
 use crate::reports::{
     HedgeReport, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
 };
-use crate::server::{NO_ANSWER, Server};
+use crate::server::Server;
 use crate::server_record::{Answer, EMPTY, Record, header_bytes, read_record, sound_bytes};
 use crate::striped_store::StripedStore;
 
@@ -296,14 +296,14 @@ fn check_part(
 ) -> Result<CheckedPart, StoreError> {
     let part = &object.parts[number as usize];
     let report = |state, why| PieceReport {
-        server: part.server_names(),
+        server: part.server_name(),
         state,
         why,
         damage_starts: Vec::new(),
     };
     if !part.is_usable() {
         // It was asked for the record a moment ago.
-        return Ok((report(PieceState::Unreachable, Some(NO_ANSWER.into())), Vec::new()));
+        return Ok((report(PieceState::Unreachable, Some(part.server_failure())), Vec::new()));
     }
     // A server that verifies what it sends refuses one whose first bytes are damaged. As it does not
     // say its version then, what follows can only be read if that is as it was.

@@ -2,6 +2,7 @@
 
 use super::{ANSWER_LIMIT, HANG, NO_ANSWER, Server};
 use crate::liveness::Living;
+use crate::record_format::Generation;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +22,10 @@ const REFUSAL_MEMORY: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     pub(crate) failed_at: Option<Instant>,
+    /// Why, if it said so.
+    why: Option<String>,
+    /// The version of the last part that it could not take, and why.
+    unwritten: Option<(Generation, String)>,
     /// Whether all that is known is that a reader did not wait for it.
     pub(crate) is_late: bool,
     /// Whether it said nothing for seconds.
@@ -79,7 +84,8 @@ impl Server {
     /// Remember that it said nothing for seconds.
     pub(crate) fn note_hang(&self) {
         self.note_failure();
-        self.lock().is_hanging = true;
+        let mut health = self.lock();
+        (health.is_hanging, health.why) = (true, None);
     }
 
     /// Remember that it failed after some time.
@@ -100,7 +106,24 @@ impl Server {
 
     /// The error that it failed a moment ago, and is not asked now.
     pub(crate) fn absence(&self) -> StoreError {
-        StoreError::Network { url: self.url(), why: NO_ANSWER.into() }
+        StoreError::Network { url: self.url(), why: self.last_failure() }
+    }
+
+    /// Why it failed when it was last asked: that it gave no answer, if it did not say.
+    pub(crate) fn last_failure(&self) -> String {
+        self.lock().why.clone().unwrap_or_else(|| NO_ANSWER.into())
+    }
+
+    /// Remember why it could not take its part of a version.
+    pub(crate) fn note_unwritten(&self, generation: &Generation, why: String) {
+        self.lock().unwritten = Some((generation.clone(), why));
+    }
+
+    /// Why it could not take its part of a version, if that was the last one, and is known here.
+    pub(crate) fn why_unwritten(&self, generation: &Generation) -> Option<String> {
+        let health = self.lock();
+        let (last, why) = health.unwritten.as_ref()?;
+        (last == generation).then(|| why.clone())
     }
 
     /// Why its part of some work was not done, with its name; `None` if it was. `result`: what it
@@ -109,7 +132,7 @@ impl Server {
         match result {
             Some(Ok(_)) => None,
             Some(Err(error)) => Some(self.message(error)),
-            None => Some(self.message(NO_ANSWER)),
+            None => Some(self.message(self.last_failure())),
         }
     }
 
@@ -152,12 +175,14 @@ impl Server {
         match result {
             Err(StoreError::Network { why, .. }) => {
                 (health.failed_at, health.is_late) = (Some(Instant::now()), false);
+                health.why = Some(why.clone());
                 health.is_hanging = why.starts_with(NO_ANSWER);
                 health.path = path.to_string();
             }
             Err(StoreError::Interrupted { .. }) => {}
             _ => {
                 (health.failed_at, health.is_late, health.is_hanging) = (None, false, false);
+                health.why = None;
             }
         }
     }

@@ -14,10 +14,17 @@ fn writes_need_enough_servers() {
     stripe.put("a", &bytes, false).expect("four are enough");
     assert!(stripe.get("a").expect("read") == bytes);
     let notes = stripe.open("a").expect("open").take_notes();
-    assert!(notes[0].contains("without its part on s2:"), "{notes:?}");
+    assert!(notes[0].contains("without its part on s2 ("), "{notes:?}");
     stripe.kill(2, false);
     stripe.behaviours[4].is_full.store(true, Ordering::Relaxed);
     stripe.put("b", &bytes, false).expect("four are enough");
+    let notes = stripe.open("b").expect("open").take_notes();
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.contains("without its part on s4 (") && note.contains("space"), "{note}");
+    // Of the other object the reason is not known any more, or never was.
+    stripe.put("c", &bytes, false).expect("four are enough");
+    let notes = stripe.open("b").expect("open").take_notes();
+    assert!(notes[0].contains("without its part on s4;"), "{notes:?}");
     stripe.kill(2, true);
     let error = stripe.put("a", &bytes_of(500, 2), true).expect_err("three are not");
     let text = error.to_string();
