@@ -18,7 +18,7 @@ from swathe.runs.definition.run_settings import ArraySettings
 from swathe.runs.planning.placement import StoreRoom
 from swathe.runs.planning.shared_writes import Placement
 from swathe.runs.storage import object_writer
-from swathe.runs.storage.object_writer import ObjectWriter
+from swathe.runs.storage.object_writer import ObjectWrite, ObjectWriter
 from swathe.runs.writing.dump import Dump, PlacedArray
 from swathe.runs.writing.ranks import Ranks
 from swathe.runs.writing.run_head import RunHead, _spread
@@ -266,11 +266,29 @@ def test_a_store_is_slow_after_late_dumps_in_a_row() -> None:
     assert not watch.faults([(dump_in("unknown"), 1e9, True)] * 9)
 
 
+def test_dumps_that_share_a_store_are_late_together() -> None:
+    rate = measured((1 << 20, 10.0), (1 << 21, 20.0))
+    watch = Watch(far=rate)
+    dumps = [dump_in("far") for _ in range(4)]
+    for dump in dumps[:3]:
+        write = ObjectWrite("far:a", 0)
+        write.future.set_running_or_notify_cancel()
+        dump.writes = [write]
+    # Three share the line: the first ends when nearly all of all is written.
+    times = [(dumps[0], 60.0, True), *((each, 0.0, False) for each in dumps[1:])]
+    assert not watch.faults(times)
+    times[0] = dumps[0], 140.0, True
+    assert watch.faults(times)
+    # What waits for a thread takes nothing of the line, nor does what was durable before.
+    watch = Watch(far=rate)
+    assert watch.faults([(dumps[1], 0.0, True), (dumps[0], 45.0, True), (dumps[3], 0.0, False)])
+
+
 def test_a_slow_store_is_left_and_one_without_another_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        StoreWatch, "limit_s", lambda _watch, dump: 1e-9 if dump.store == "lab" else None
+        StoreWatch, "limit_s", lambda _, dump, beside: 1e-9 if dump.store == "lab" else None
     )
     write_run(location=["lab", "near"], sync=True)
     assert check_all()[ITERATIONS] == "near"

@@ -156,6 +156,12 @@ class Dump:
         """Check whether the threads have objects of this rank that are not durable."""
         return self.writes is not None and not all(each.future.done() for each in self.writes)
 
+    @property
+    def is_begun(self) -> bool:
+        """Check whether the threads have begun to write objects of this rank."""
+        futures = [each.future for each in self.writes or ()]
+        return any(each.running() or each.done() for each in futures)
+
     def name_of(self, place: Sequence[int]) -> str:
         """Return the name of a shard below the group."""
         if self.array.settings.mode == "append":

@@ -40,12 +40,17 @@ class StoreWatch:
         """Learn what writing to stores costs."""
         self.rates |= store_rates(self._catalog, set(stores) - self.rates.keys())
 
-    def limit_s(self, dump: Dump) -> float | None:
-        """Return the seconds after which a dump is late; `None` if that is unknown."""
+    def limit_s(self, dump: Dump, beside: Sequence[Dump] = ()) -> float | None:
+        """Return the seconds after which a dump is late; `None` if that is unknown.
+
+        Args:
+            dump: the dump.
+            beside: those that are written to its store at the same time.
+        """
         rate = self.rates.get(dump.store)
         if rate is None or not rate.is_measured or not dump.bytes:
             return None
-        time = rate.dumps_s([DumpSize(dump.array.settings, dump.bytes)])
+        time = rate.dumps_s([DumpSize(each.array.settings, each.bytes) for each in (dump, *beside)])
         return max(SLOW_FACTOR * time.high_s, LEAST_S)
 
     def faults(self, times: Sequence[tuple[Dump, float, bool]]) -> Mapping[str, Fault]:
@@ -56,8 +61,8 @@ class StoreWatch:
                 durable now.
         """
         faults = {}
-        for dump, seconds, is_durable in times:
-            limit_s = self.limit_s(dump)
+        for number, (dump, seconds, is_durable) in enumerate(times):
+            limit_s = self.limit_s(dump, _beside(times, number))
             if limit_s is None:
                 continue
             late, part = self._late.get(dump.store, 0.0), seconds / limit_s
@@ -73,3 +78,19 @@ class StoreWatch:
                     f"late dumps in a row of {late:.1f} times this limit together",
                 )
         return faults
+
+
+def _beside(times: Sequence[tuple[Dump, float, bool]], number: int) -> list[Dump]:
+    """Return the dumps that were written to the store of one while it had the store.
+
+    Of the dumps before it, these are the ones that are not durable yet.
+    """
+    dump = times[number][0]
+    return [
+        other
+        for at, (other, _, is_durable) in enumerate(times)
+        if at != number
+        and other.store == dump.store
+        and other.is_begun
+        and (at > number or not is_durable)
+    ]
