@@ -94,8 +94,11 @@ def test_a_plan_from_the_servers_of_a_store(run: Runner, tmp_path: Path) -> None
     out = run("stripe", "plan", "wide", "--mb-s", 25, "--tb", 1, "--disk-price", 80)
     assert "4 servers, 2 data + 2 parity, each of 10 MB/s (median of 5 stores measured)" in out
     assert "4 disks of 20 TB for 2 TB with parity" in out
-    assert "reading 40 MB/s, with 2 servers lost 20 MB/s; writing 20 MB/s, with at most 1" in out
-    assert "the store as it is reads 41 MB/s" in out
+    assert (
+        "expected: reading 40 MB/s, with 2 servers lost 20 MB/s; writing 20 MB/s, with at most 1"
+        in out
+    )
+    assert "expected of the store as it is: reading 41 MB/s" in out
     assert "price 4 x 80 = 320" in out
     assert run.json("stripe", "plan", "wide", "--mb-s", 25, "--tb", 1)["servers"] == 4
     measure({"wide": 30.0})  # they share a line

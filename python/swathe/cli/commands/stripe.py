@@ -337,12 +337,12 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
     # A write needs the records of a majority, and one part more than a reader where two are spare.
     most_losses = min(result.parity - (result.parity > 1), (result.servers - 1) // 2)
     typer.echo(
-        f"reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
+        f"expected: reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
         f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}, "
         f"with {f'at most {most_losses}' if most_losses else 'none'} lost"
     )
     if result.store_bytes_per_s is not None:
-        typer.echo(f"the store as it is reads {rate_text(result.store_bytes_per_s)}")
+        typer.echo(f"expected of the store as it is: reading {rate_text(result.store_bytes_per_s)}")
     if result.price is not None:
         counts = {"server": result.servers, "disk": result.disks}
         terms = " + ".join(f"{counts[what]} x {price:,g}" for what, price in prices.items())

@@ -194,7 +194,8 @@ class _StripeStudy:
         began_s, cpu_s = time.perf_counter(), time.process_time()
         rate = self._store_rate(source)
         elapsed_s = time.perf_counter() - began_s
-        cpu_share = (time.process_time() - cpu_s) / max(elapsed_s * cores(), 1e-9)
+        # The clocks of processes tick less often.
+        cpu_share = min((time.process_time() - cpu_s) / max(elapsed_s * cores(), 1e-9), 1.0)
         return self._result(rate, cpu_share)
 
     def _store_rate(self, source: OpenedObject) -> float | None:
@@ -220,12 +221,20 @@ class _StripeStudy:
         data = len(rates) - self.stripe.parity
         total = sum(live)
         together = sum(rate.together_bytes_per_s for rate in rates)
+        expected = read_rate(live, data) if len(live) >= data else 0.0
         bound, server, text = name_bound(rates, cpu_share)
+        likely = min(expected, together)
+        rate = likely if stripe_bytes_per_s is None else stripe_bytes_per_s
+        if bound not in ("cpu", "client_line") and rate < LEAST_SUM * likely:
+            text += (
+                f"; an object is read at {rate_text(rate)} of "
+                f"{rate_text(likely)}, which this does not explain"
+            )
         return StripeProbe(
             servers=rates,
             sum_bytes_per_s=total,
             together_bytes_per_s=together,
-            expected_bytes_per_s=read_rate(live, data) if len(live) >= data else 0.0,
+            expected_bytes_per_s=expected,
             stripe_bytes_per_s=stripe_bytes_per_s,
             cpu_share=cpu_share,
             bound=bound,
