@@ -162,7 +162,7 @@ fn unwritten_parts(url: &str, header: &Header, servers: &[Arc<Server>]) -> Optio
     let name = |part: &PartEntry| {
         let mut all = servers.iter();
         let server = all.find(|server| server.name == part.server)?;
-        let why = server.why_unwritten(&header.generation)?;
+        let why = server.part_failure(&header.generation)?;
         Some(format!("{} ({why})", part.server.trim_end_matches(':')))
     };
     let absent = header.parts.iter().filter(|part| part.version.is_none());

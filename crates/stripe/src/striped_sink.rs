@@ -214,7 +214,7 @@ impl StripedSink {
                     StoreError::Io { source, .. } => source.to_string(),
                     error => error.to_string(),
                 };
-                failure.0.note_unwritten(&self.generation, why);
+                failure.0.note_part_failure(&self.generation, why);
                 self.record("STRIPE_PART_FAILED", &message(failure));
             }
             return Ok(results.into_iter().map(Result::ok).collect());

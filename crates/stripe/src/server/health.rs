@@ -25,7 +25,7 @@ pub(crate) struct Health {
     /// Why, if it said so.
     why: Option<String>,
     /// The version of the last part that it could not take, and why.
-    unwritten: Option<(Generation, String)>,
+    part_failure: Option<(Generation, String)>,
     /// Whether all that is known is that a reader did not wait for it.
     pub(crate) is_late: bool,
     /// Whether it said nothing for seconds.
@@ -115,14 +115,14 @@ impl Server {
     }
 
     /// Remember why it could not take its part of a version.
-    pub(crate) fn note_unwritten(&self, generation: &Generation, why: String) {
-        self.lock().unwritten = Some((generation.clone(), why));
+    pub(crate) fn note_part_failure(&self, generation: &Generation, why: String) {
+        self.lock().part_failure = Some((generation.clone(), why));
     }
 
     /// Why it could not take its part of a version, if that was the last one, and is known here.
-    pub(crate) fn why_unwritten(&self, generation: &Generation) -> Option<String> {
+    pub(crate) fn part_failure(&self, generation: &Generation) -> Option<String> {
         let health = self.lock();
-        let (last, why) = health.unwritten.as_ref()?;
+        let (last, why) = health.part_failure.as_ref()?;
         (last == generation).then(|| why.clone())
     }
 

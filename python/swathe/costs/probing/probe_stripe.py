@@ -221,9 +221,9 @@ class _StripeStudy:
         data = len(rates) - self.stripe.parity
         total = sum(live)
         together = sum(rate.together_bytes_per_s for rate in rates)
-        expected = read_rate(live, data) if len(live) >= data else 0.0
+        sum_rate = read_rate(live, data) if len(live) >= data else 0.0
         bound, server, text = name_bound(rates, cpu_share)
-        likely = min(expected, together)
+        likely = min(sum_rate, together)
         rate = likely if stripe_bytes_per_s is None else stripe_bytes_per_s
         if bound not in ("cpu", "client_line") and rate < LEAST_SUM * likely:
             text += (
@@ -234,7 +234,7 @@ class _StripeStudy:
             servers=rates,
             sum_bytes_per_s=total,
             together_bytes_per_s=together,
-            expected_bytes_per_s=expected,
+            expected_bytes_per_s=sum_rate,
             stripe_bytes_per_s=stripe_bytes_per_s,
             cpu_share=cpu_share,
             bound=bound,
