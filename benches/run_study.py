@@ -1,17 +1,19 @@
 """A run of examples/astro3d over five placements of its arrays: predicted and actual seconds.
 
-    python benches/run_study.py [--smoke] [--cells 128] [--iterations 120] [--ranks 2]
+    python benches/run_study.py [--smoke] [--cells 128] [--iterations 120] [--links paper|lan|wan]
 
 The study of Shen, Choudhary, Matarazzo and Sinha, "A distributed multi-storage resource
 architecture and I/O performance prediction for scientific computing", Cluster Computing 6 (2003),
 on stores that write as fast as theirs, times 100: `near` is a folder on the memory disk; `far`, a
-remote disk, and `tape` are block servers, each behind a proxy of its own. `--cells` and
+remote disk, and `tape` are block servers, each behind a proxy of its own. With `--links lan` (1 ms,
+600 Mb/s) or `wan` (56 ms, 160 Mb/s) `far` is behind a link of today, each way. `--cells` and
 `--iterations` make the run smaller; the stores stay as they are.
 
-Writing to each store is measured, as by `swathe probe --write`. Each placement is predicted, then
+Each store is measured (`swathe probe --write`). Each placement is predicted, then
 run twice: each dump waits for the one before, as equation 2 of the paper has it; and as Swathe does
 by default, where dumps are written while the next steps are computed. Then `mse` reads one dataset
-and `volren` another. The result goes to build/bench/run-study.json.
+and `volren` another. The last placement is `mixed` when the tape is down: predicted is the one with
+the remote disk in its place. The result goes to build/bench/run-study.json.
 """
 
 from __future__ import annotations
@@ -22,15 +24,13 @@ import math
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import numpy as np
 
 import links  # sets the catalogue of this process
 import swathe
@@ -41,10 +41,9 @@ from examples.launch import launch
 from examples.mse import differences
 from examples.volren.rendering import render
 from harness import BUILD, options
+from run_predictions import probe
 from stripe_lab import PROBE, LinkedServer, pattern
-from swathe.catalog import Catalog, SampleRecord, this_host
-from swathe.costs.probing.probe_writes import WriteProbe
-from swathe.costs.probing.resolve_target import find_place
+from swathe.catalog import Catalog
 from swathe.operations.ray_casting import TransferFunction, View
 from swathe.runs.planning.run_prediction import RunPrediction
 from tests.support import servers
@@ -69,8 +68,9 @@ PLACEMENTS = {
     "visualisation local": {"analysis": "tape", "visualisation": "near", "restart": "tape"},
     "mixed": {"analysis": "far", "visualisation": "near", "restart": "tape"},
 }
-PROBE_S, MOST_PROBE_BYTES = 90, 400 << 20
-PROBE_SIZES = (1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, F4_BYTES)
+DOWN, INSTEAD = "mixed, tape down", {"analysis": "far", "visualisation": "near", "restart": "far"}
+PAPER, LINKS_OF_TODAY = "paper", {"lan": (1, 75_000_000), "wan": (56, 20_000_000)}
+"""Milliseconds of a round trip, and bytes/s of each direction."""
 NAME = "astro3d"
 
 
@@ -80,7 +80,7 @@ class Row:
 
     Attributes:
         placement: its name.
-        paper_s: of all dumps, by the rates of the paper.
+        paper_s: of all dumps, by the rates of the paper; `None` with other links.
         predicted_s: of all dumps, one after the other.
         interval_s: bounds of it.
         one_by_one_s: actual, each dump waits for the one before.
@@ -89,10 +89,11 @@ class Row:
         computing_s: of its steps.
         mse_s: of `mse` over the temperature.
         volren_s: of pictures of the temperature.
+        stores: number of dumps in each store after the second run.
     """
 
     placement: str
-    paper_s: float
+    paper_s: float | None
     predicted_s: float
     interval_s: tuple[float, float]
     one_by_one_s: float
@@ -101,11 +102,13 @@ class Row:
     computing_s: float
     mse_s: float
     volren_s: float
+    stores: dict[str, int]
 
 
-def start_stores(stack: ExitStack) -> None:
-    """Start the servers, and name the stores in the catalogue."""
-    far = serve_slowly(FAR_BYTES_PER_S, FAR_RTT_MS, stack)
+def start_stores(stack: ExitStack, link: str) -> LinkedServer:
+    """Start the servers, and name the stores in the catalogue; return the tape."""
+    rtt_ms, rate = LINKS_OF_TODAY.get(link, (FAR_RTT_MS, FAR_BYTES_PER_S))
+    far = serve_slowly(rate, rtt_ms, stack, both_ways=link != PAPER)
     tape = serve_slowly(TAPE_BYTES_PER_S, round(1000 * TAPE_DUMP_S / ROUND_TRIPS), stack)
     near = links.FOLDER / "near"
     near.mkdir()
@@ -115,31 +118,20 @@ def start_stores(stack: ExitStack) -> None:
         catalog.add_store("near", str(near), "local")
         for name, server, tier in (("far", far, "wan"), ("tape", tape, "tape")):
             catalog.add_store(name, server.link.url.replace("http://", "dav://", 1), tier)
+    return tape
 
 
-def serve_slowly(rate: float, rtt_ms: int, stack: ExitStack) -> LinkedServer:
-    """Start a block server that is written at a rate, bytes per second, and read at any."""
+def serve_slowly(
+    rate: float, rtt_ms: int, stack: ExitStack, both_ways: bool = False
+) -> LinkedServer:
+    """Start a block server that is written at a rate, bytes per second, and read at that or any."""
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="server-", dir=links.FOLDER)))
     url = stack.enter_context(block_server(folder)).url
-    link = servers.proxy(url, rtt_ms=rtt_ms, upload_bytes_per_s=round(rate))
+    limits = {"upload_bytes_per_s": round(rate)}
+    if both_ways:
+        limits["shared_bytes_per_s"] = round(rate)
+    link = servers.proxy(url, rtt_ms=rtt_ms, **limits)
     return LinkedServer(folder, url, stack.enter_context(link))
-
-
-def probe(store: str, max_time_s: float) -> None:
-    """Measure writing to a store, as `swathe probe --write` does, without reading from it."""
-    place, clock = find_place(store), time.perf_counter
-    samples = []
-    with WriteProbe(place) as writing:
-        limits = (max_time_s, MOST_PROBE_BYTES)
-        for each in writing.samples(PROBE_SIZES, *limits, np.random.default_rng(1), clock):
-            samples.append(
-                SampleRecord(
-                    each.kind, each.bytes, each.streams, each.elapsed_s, each.first_byte_s,
-                    datetime.now(UTC), "probe", each.requests,
-                )
-            )  # fmt: skip
-    with Catalog.open() as catalog:
-        catalog.add_samples(place.root, this_host(), samples)
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -151,24 +143,40 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 def measure(placement: str, words: argparse.Namespace) -> Row:
     """Predict and run a placement, and read its run."""
-    file = links.FOLDER / "run.toml"
-    table = settings(
-        words.cells, words.iterations, words.every, words.ranks, PLACEMENTS[placement], NAME
-    )
-    file.write_text("\n".join(toml_lines(table)))
+    is_down = placement == DOWN
+    file = write_settings(words, INSTEAD if is_down else PLACEMENTS[placement])
     prediction = swathe.runs.predict(file)
+    if is_down:
+        write_settings(words, PLACEMENTS["mixed"])
     outcomes = {waits: simulate(words, file, waits) for waits in (True, False)}
     beside = outcomes[False]
+    is_of_paper = words.links == PAPER and not is_down
     row = Row(
-        placement, paper_seconds(prediction), prediction.seconds, prediction.interval_s,
-        outcomes[True].writing_s,
+        placement, paper_seconds(prediction) if is_of_paper else None,
+        prediction.seconds, prediction.interval_s, outcomes[True].writing_s,
         beside.writing_s, beside.total_s, beside.computing_s,
         seconds_of(lambda: launch(lambda own: list(differences(NAME, "temp", own)), words)),
         seconds_of(lambda: launch(lambda own: list(pictures(words, own)), words)),
+        dumps_by_store(),
     )  # fmt: skip
-    for outcome in outcomes.values():
+    # A store that is down cannot remove what it has.
+    for outcome in () if is_down else outcomes.values():
         swathe.runs.remove(outcome.label)
     return row
+
+
+def write_settings(words: argparse.Namespace, placement: dict[str, str]) -> Path:
+    """Write the settings of a placement; return their file."""
+    file = links.FOLDER / "run.toml"
+    table = settings(words.cells, words.iterations, words.every, words.ranks, placement, NAME)
+    file.write_text("\n".join(toml_lines(table)))
+    return file
+
+
+def dumps_by_store() -> dict[str, int]:
+    """Return the number of dumps of the newest run in each store."""
+    arrays = swathe.open_run(NAME).values()
+    return dict(Counter(dump.store for array in arrays for dump in array.dumps.values()))
 
 
 def paper_seconds(prediction: RunPrediction) -> float:
@@ -201,37 +209,41 @@ def report(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the table, in Markdown."""
     heads = ("placement", "by the paper, s", "predicted, s", "interval, s", "one by one, s",
              "actual / predicted", "waiting, s", "total, s", "computing, s",
-             "mse, s", "volren, s")  # fmt: skip
+             "mse, s", "volren, s", "dumps")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
     for row in rows:
         low, high = row.interval_s
         numbers = (row.one_by_one_s / row.predicted_s, row.waiting_s, row.total_s,
                    row.computing_s, row.mse_s, row.volren_s)  # fmt: skip
-        cells = (row.placement, f"{row.paper_s:.3g}", f"{row.predicted_s:.3g}",
-                 f"{low:.3g} to {high:.3g}", f"{row.one_by_one_s:.3g}",
-                 *(f"{each:.3g}" for each in numbers))  # fmt: skip
+        cells = (row.placement, "" if row.paper_s is None else f"{row.paper_s:.3g}",
+                 f"{row.predicted_s:.3g}", f"{low:.3g} to {high:.3g}", f"{row.one_by_one_s:.3g}",
+                 *(f"{each:.3g}" for each in numbers),
+                 ", ".join(f"{name} {count}" for name, count in row.stores.items()))  # fmt: skip
         yield f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
     """Measure the placements, and print the table."""
-    parser = options(__doc__, list(PLACEMENTS))
+    parser = options(__doc__, [*PLACEMENTS, DOWN])
     parser.add_argument("--cells", type=int, default=128, help="along each axis (default: 128)")
     parser.add_argument("--iterations", type=int, default=120, help="the last one (default: 120)")
     parser.add_argument("--every", type=int, default=6, help="iterations of a dump (default: 6)")
     parser.add_argument("--ranks", type=int, default=2, help="threads (default: 2)")
+    parser.add_argument("--links", choices=(PAPER, *LINKS_OF_TODAY), default=PAPER)
     words = parser.parse_args()
     if words.smoke:
         words.cells, words.iterations, words.every = 8, 2, 2
     words.mpi = False
     rows = []
     with links.work(), ExitStack() as stack:
-        start_stores(stack)
+        tape = start_stores(stack, words.links)
         for store in ("near", "far", "tape"):
-            probe(store, 5 if words.smoke else PROBE_S)
-        for placement in words.only or (["mixed"] if words.smoke else PLACEMENTS):
+            probe(store, words.smoke)
+        for placement in words.only or (["mixed", DOWN] if words.smoke else [*PLACEMENTS, DOWN]):
             print(placement, file=sys.stderr, flush=True)
+            if placement == DOWN:
+                tape.link.process.kill()
             rows.append(measure(placement, words))
             # Written after each: a long study may be stopped.
             BUILD.mkdir(parents=True, exist_ok=True)
@@ -239,7 +251,8 @@ def main() -> None:
             (BUILD / "run-study.json").write_text(text)
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     print(
-        f"{words.cells}^3, {words.iterations} iterations, dumps every {words.every}, {words.ranks} "
+        f"links: {words.links}; {words.cells}^3, {words.iterations} iterations, dumps every "
+        f"{words.every}, {words.ranks} "
         f"threads; load of the machine at the end: {load}\n"
     )
     print("\n".join(report(rows)))

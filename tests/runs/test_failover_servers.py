@@ -16,12 +16,14 @@ import pytest
 
 import swathe
 from swathe.catalog import Catalog
+from swathe.core.errors import SourceError
 from swathe.costs.cost_model import NO_LIMIT, Costs
 from swathe.runs.planning.store_rate import StoreRate
 from swathe.runs.writing.ranks import Ranks
 from tests.runs.test_run import block_of, together
 from tests.support import servers
 from tests.support.block_servers import block_server
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.more
 DRAW = np.random.default_rng()
@@ -105,6 +107,27 @@ def test_a_server_dies(ranks: int, tmp_path: Path) -> None:
         array = swathe.open_run("app")["a"]
         for iteration, dump in array.items():
             np.testing.assert_array_equal(dump[...], whole_at(iteration), str(at))
+
+
+def test_arrays_whose_only_store_is_down_go_elsewhere() -> None:
+    add_store("far", f"http://127.0.0.1:{free_port()}")
+    blocks = {name: whole_at(number) for number, name in enumerate("abc")}
+    with swathe.run("app", 0) as run:
+        for name, block in blocks.items():
+            run.array(name, SHAPE, location="far").write(0, block)
+    show = swathe.open_run("app")
+    for name, block in blocks.items():
+        assert [dump.store for dump in show[name].dumps.values()] == ["other"]
+        np.testing.assert_array_equal(show[name][0][...], block)
+    with Catalog.open() as catalog:
+        records = catalog.run_arrays(show.record.id)
+        assert [len(catalog.failovers(each.id)) for each in records] == [1, 1, 1]
+    with swathe.run("app", 0) as run:
+        with pytest.raises(SourceError, match="Connection refused"):
+            run.array("a", SHAPE, location="far", failover=False)
+        run.array("b", SHAPE, location=["far", "other"])
+        with pytest.raises(SourceError, match="Connection refused"):
+            run.array("c", SHAPE, location="far", failover=False)
 
 
 def test_a_server_fills(tmp_path: Path) -> None:

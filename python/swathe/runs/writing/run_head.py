@@ -115,7 +115,8 @@ class RunHead:
         """
         rooms = store_rooms(self._catalog)
         check_failover(name, array, rooms)
-        placements = self._place(name, array, self.record.iterations)
+        store = next((each for each in array.location if each in self._left), None)
+        placements = self._place(name, array, self.record.iterations, store)
         via = near_store(name, array, rooms) if placements else None
         near = [] if via is None else [via]
         stores = [*(each.store for each in placements), *near]
@@ -124,6 +125,8 @@ class RunHead:
         choice = choose_write(name, array, self.record.ranks, parts)
         array = choice.array
         record = self._catalog.add_run_array(self.record.id, name, asdict(array), stores)
+        if store is not None:
+            self._note_failover(record, name, store, placements, 0, self._left[store])
         try:
             placements = self._begin(record, array, placements, near)
         except SwatheError:
@@ -314,8 +317,13 @@ class RunHead:
         folder = group_folder(self.record, store)
         self._writer.write_now((f"{folder}/{path}", content) for path, content in objects)
 
-    def _place(self, name: str, array: ArraySettings, iterations: int) -> Sequence[Placement]:
+    def _place(
+        self, name: str, array: ArraySettings, iterations: int, left: str | None
+    ) -> Sequence[Placement]:
+        """Return where the dumps of an array go; `left`: a store of its locations that was left."""
         self._later.pop(name, None)
+        if left is not None:
+            return self._place_again(name, array, iterations, left, self._left[left])
         arrays = {name: array, **(self._later if is_auto(array) else {})}
         rates = partial(store_rates, self._catalog)
         ranks = self.record.ranks
