@@ -112,13 +112,20 @@ impl Object {
         StoreError::Network { url, why }
     }
 
-    /// Look for the parts that their servers do not have on other ones; true if any was found.
+    /// Look on the other servers for parts that cannot be read from their own; true if any was found.
     pub(crate) fn find_moved_parts(&self) -> bool {
+        let lost = self.parts.iter().filter(|part| !part.is_there());
         // All of them are looked for.
-        let found: Vec<&Part> = self.parts.iter().filter(|part| part.find_elsewhere()).collect();
-        let messages = found.iter().filter_map(|part| part.move_message());
-        messages.for_each(|message| self.note(format!("{}: {message}", self.url)));
+        let found: Vec<&Part> = lost.filter(|part| part.find_elsewhere()).collect();
+        for message in found.iter().filter_map(|part| part.move_message()) {
+            self.note_move(&message);
+        }
         !found.is_empty()
+    }
+
+    /// Remember for the user where a part was found.
+    pub(crate) fn note_move(&self, message: &str) {
+        self.note(format!("{}: {message}", self.url));
     }
 
     /// Remember a warning for the user.

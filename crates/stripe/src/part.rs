@@ -5,8 +5,13 @@ use crate::question::ask_all;
 use crate::record_format::PartEntry;
 use crate::server::Server;
 use std::fmt::Display;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use swathe_store_api::{Source, StoreError, Traffic, Version};
+
+/// A part that was not found on other servers is not looked for there again before.
+const SEARCH_PAUSE: Duration = Duration::from_secs(5);
 
 /// A part, and what is known of it.
 pub(crate) struct Part {
@@ -19,8 +24,12 @@ pub(crate) struct Part {
     server_name: String,
     /// The others, where it may be if the disks of two servers were exchanged.
     others: Vec<Arc<Server>>,
-    /// The one of these that had it when it was last opened.
+    /// The server that had it when it was last opened.
     place: Mutex<Option<Arc<Server>>>,
+    /// How often it was found on another server than it was opened on before.
+    moves: AtomicU32,
+    /// When it was last looked for on the other servers, and not found.
+    last_search: Mutex<Option<Instant>>,
     state: Mutex<State>,
     proof: Mutex<Proof>,
 }
@@ -66,6 +75,8 @@ impl Part {
             server_name: entry.server.clone(),
             others,
             place: Mutex::default(),
+            moves: AtomicU32::new(0),
+            last_search: Mutex::default(),
             state: Mutex::new(State::Closed),
             proof: Mutex::new(Proof::Untried),
         }
@@ -75,9 +86,13 @@ impl Part {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn place(&self) -> MutexGuard<'_, Option<Arc<Server>>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The server that has it, once it was opened; before that those it may be on.
     pub(crate) fn places(&self) -> Vec<Arc<Server>> {
-        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.place() {
             Some(server) => vec![server.clone()],
             None => self.servers.clone(),
         }
@@ -97,7 +112,7 @@ impl Part {
 
     /// Whether that is so of all servers that it may be on.
     fn are_places(&self, is_so: impl Fn(&Arc<Server>) -> bool) -> bool {
-        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.place() {
             Some(server) => is_so(server),
             None => self.servers.iter().all(is_so),
         }
@@ -122,8 +137,7 @@ impl Part {
 
     /// The name of the server that has it, or that it was written to.
     pub(crate) fn server_name(&self) -> String {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.as_ref().map_or_else(|| self.server_name.clone(), |server| server.name.clone())
+        self.place().as_ref().map_or_else(|| self.server_name.clone(), |server| server.name.clone())
     }
 
     /// Why its server failed when it was last asked.
@@ -177,7 +191,7 @@ impl Part {
                 self.note_failure();
                 State::Failed(text)
             }
-            StoreError::NotFound { .. } if self.move_message().is_none() => State::Missing(text),
+            StoreError::NotFound { .. } => State::Missing(text),
             _ => State::Lost(text),
         };
     }
@@ -236,11 +250,11 @@ impl Part {
     /// copied to a new server: each read is checked.
     pub(crate) fn open_anew(&self) -> Result<Arc<dyn Source>, StoreError> {
         let mut last = None;
-        for server in &self.servers {
+        let elsewhere = self.place_elsewhere();
+        for server in elsewhere.iter().chain(&self.servers) {
             match server.open(&self.path) {
                 Ok(source) if source.len() == self.size => {
-                    *self.place.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some(server.clone());
+                    *self.place() = Some(server.clone());
                     *self.lock() = State::Open { source: source.clone(), is_assumed: false };
                     return Ok(source);
                 }
@@ -267,12 +281,22 @@ impl Part {
         })
     }
 
-    /// Look for it on the other servers, once, if its own does not have it; true if one has it.
+    /// Whether it is worth looking for it on the other servers now: its own does not have it, and parts
+    /// of that were found elsewhere, or not looked for a moment ago.
+    pub(crate) fn may_be_elsewhere(&self) -> bool {
+        let own = self.servers.first();
+        matches!(&*self.lock(), State::Missing(_)) && own.is_some_and(|own| own.may_be_exchanged())
+    }
+
+    /// Look for it on the other servers, unless that was in vain a moment ago; true if one has it. Its
+    /// own server does not have it, or does not say.
     pub(crate) fn find_elsewhere(&self) -> bool {
-        let why = match &*self.lock() {
-            State::Missing(why) => why.clone(),
-            _ => return false,
-        };
+        let lock = || self.last_search.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_searched = lock().is_some_and(|at| at.elapsed() < SEARCH_PAUSE);
+        if was_searched || self.others.is_empty() {
+            return false;
+        }
+        let before = self.place().as_ref().map(|server| server.name.clone());
         let answering: Vec<_> =
             self.others.iter().filter(|server| !server.is_silent()).cloned().collect();
         let path = self.path.clone();
@@ -282,21 +306,46 @@ impl Part {
             .into_iter()
             .zip(sources)
             .find_map(|(server, source)| Some((server, source.ok().filter(is_it)?)));
+        if let Some(own) = self.servers.first() {
+            own.note_search(found.is_some());
+        }
         let Some((server, source)) = found else {
-            *self.lock() = State::Lost(why);
+            *lock() = Some(Instant::now());
             return false;
         };
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+        if before.as_ref() == Some(&server.name) {
+            // It failed there, and is looked for again later.
+            *lock() = Some(Instant::now());
+        }
+        *self.place() = Some(server);
         *self.lock() = State::Open { source, is_assumed: false };
+        self.moves.fetch_add(1, Ordering::Relaxed);
         true
+    }
+
+    /// How often it was found on another server.
+    pub(crate) fn move_count(&self) -> u32 {
+        self.moves.load(Ordering::Relaxed)
+    }
+
+    /// The server that has it, or had it when it was last opened, if it was.
+    pub(crate) fn holder(&self) -> Option<Arc<Server>> {
+        self.place().clone()
+    }
+
+    /// It was written to a server.
+    pub(crate) fn set_holder(&self, server: &Arc<Server>) {
+        *self.place() = Some(server.clone());
+    }
+
+    /// The server that it was found on, if that is another than the one it was written to.
+    fn place_elsewhere(&self) -> Option<Arc<Server>> {
+        self.holder().filter(|found| self.others.iter().any(|other| Arc::ptr_eq(other, found)))
     }
 
     /// That it is on another server than the one it was written to, if it was found there.
     pub(crate) fn move_message(&self) -> Option<String> {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = place.as_ref()?;
-        let is_elsewhere = self.others.iter().any(|server| Arc::ptr_eq(server, found));
-        let own = self.servers.first().filter(|_| is_elsewhere)?;
+        let (found, own) = (self.place_elsewhere()?, self.servers.first()?);
         let (own, found) = (own.name.trim_end_matches(':'), found.name.trim_end_matches(':'));
         Some(format!(
             "{} is on {found}, and was written to {own}; were their disks exchanged?",

@@ -4,7 +4,7 @@ use crate::hedge::Hedges;
 use crate::object::Object;
 use crate::part_costs::{Ask, PartCosts};
 use crate::read_events::{StageEvents, in_part};
-use crate::shards::ShardId;
+use crate::shards::ShardRanges;
 use crate::threads::spawn;
 use bytes::Bytes;
 use std::ops::Range;
@@ -56,6 +56,10 @@ type Pieces = Arc<Mutex<Vec<Bytes>>>;
 pub(crate) struct PartFetch {
     pub(crate) part: u32,
     pub(crate) what: Arc<PartAsks>,
+    /// [`Part::move_count`] when it was begun.
+    ///
+    /// [`Part::move_count`]: crate::part::Part::move_count
+    pub(crate) move_count: u32,
     pub(crate) is_running: bool,
     /// Whether it is in addition, as another part is late.
     pub(crate) is_hedge: bool,
@@ -102,6 +106,7 @@ impl PartFetch {
         let fetch = PartFetch {
             part,
             what: what.clone(),
+            move_count: object.parts[part as usize].move_count(),
             is_running: true,
             is_hedge: false,
             has_hedge: false,
@@ -171,17 +176,19 @@ impl PartFetch {
         self.source.as_ref()
     }
 
-    /// What was asked for in the block that a damaged byte of the part is in, as ranges of shards.
-    pub(crate) fn damages_of(&self, byte: u64) -> Vec<(ShardId, Range<u64>)> {
+    /// What was asked for in the block that a damaged byte of the part is in.
+    pub(crate) fn damages_of(&self, byte: u64) -> ShardRanges {
         let start = byte / DAMAGE_BYTES * DAMAGE_BYTES;
         let end = start.saturating_add(DAMAGE_BYTES);
-        let of_ask = |ask: &Ask| {
-            let from = start.max(ask.in_part.start);
-            let until = end.min(ask.in_part.end);
-            let in_shard = |at: u64| ask.in_shard.start + (at - ask.in_part.start);
-            (from < until).then(|| (ask.id, in_shard(from)..in_shard(until)))
-        };
-        self.what.asks.iter().filter_map(of_ask).collect()
+        let mut damages = ShardRanges::default();
+        for ask in &self.what.asks {
+            let (from, until) = (start.max(ask.in_part.start), end.min(ask.in_part.end));
+            if from < until {
+                let in_shard = |at: u64| ask.in_shard.start + (at - ask.in_part.start);
+                damages.add(ask.id, in_shard(from)..in_shard(until));
+            }
+        }
+        damages
     }
 
     /// Whether a byte of the part is read, be it between what was asked for.

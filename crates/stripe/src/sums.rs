@@ -46,15 +46,16 @@ impl Sums {
         records
     }
 
-    /// The first block of a part's bytes from `start` that is not what was written.
-    pub(crate) fn first_wrong(
+    /// The blocks of a part's bytes from `start` that are not what was written: where each begins.
+    pub(crate) fn wrong_blocks(
         &self,
         header: &Header,
         part: u32,
         start: u64,
         bytes: &[u8],
-    ) -> Result<Option<u64>, StoreError> {
+    ) -> Result<Vec<u64>, StoreError> {
         let mut group: Option<(u64, Arc<Vec<u32>>)> = None;
+        let mut wrong = Vec::new();
         let step = header.layout.sum_bytes as usize;
         let numbers = header.sum_number(part, start)..;
         for ((at, block), number) in (start..).step_by(step).zip(bytes.chunks(step)).zip(numbers) {
@@ -64,10 +65,10 @@ impl Sums {
             }
             let sum = group.as_ref().and_then(|(_, sums)| sums.get(within).copied());
             if sum != Some(crc32fast::hash(block)) {
-                return Ok(Some(at));
+                wrong.push(at);
             }
         }
-        Ok(None)
+        Ok(wrong)
     }
 
     fn group(&self, header: &Header, number: u64) -> Result<Arc<Vec<u32>>, StoreError> {

@@ -2,7 +2,7 @@
 
 use crate::marks::{WORK_MEMORY, compare_marks};
 use crate::minority::too_few_parts;
-use crate::names::{part_path, record_path};
+use crate::names::record_path;
 use crate::object::Object;
 use crate::object_records::Records;
 use crate::part_fetch::DAMAGE_BYTES;
@@ -116,7 +116,7 @@ impl Upkeep {
         let mut report = RepairReport::default();
         let (mut bad, mut unreachable) = (Vec::new(), 0);
         for (number, (part, _)) in (0..).zip(check_parts(&object, deep, progress)?) {
-            if deep {
+            if deep && matches!(part.state, PieceState::Whole | PieceState::Damaged) {
                 report.bytes_read += layout.part_bytes(number);
             }
             match part.state {
@@ -143,6 +143,7 @@ impl Upkeep {
                     report.bytes_read += read;
                     report.written_bytes += count;
                     report.rebuilt_parts.push(server.name.clone());
+                    object.parts[number as usize].set_holder(&server);
                     // From now on the others may be rebuilt from it.
                     if object.parts[number as usize].open_anew().is_ok() {
                         bad.retain(|&other| other != number);
@@ -167,28 +168,27 @@ impl Upkeep {
         Ok(report)
     }
 
-    /// The server that a part is to be on: its own, or one that has no other part.
+    /// The server that a part is to be written to: the one that has it damaged, else its own, unless
+    /// another part is there, else one that has no other part.
     fn place_of(&self, object: &Object, number: u32) -> Option<Arc<Server>> {
         let by_name = |name: &str| self.servers().iter().find(|server| server.name == name);
-        let entries = &object.header.parts;
-        if let Some(server) = by_name(&entries[number as usize].server) {
-            return Some(server.clone());
+        let own = |part: u32| by_name(&object.header.parts[part as usize].server).cloned();
+        let place = |part: u32| object.parts[part as usize].holder().or_else(|| own(part));
+        if let Some(holder) = object.parts[number as usize].holder() {
+            return Some(holder);
         }
-        let is_free = |server: &&Arc<Server>| {
-            !entries.iter().any(|entry| entry.server == server.name) && {
-                let paths = (0..entries.len() as u32).filter(|&other| other != number);
-                let path = |other| {
-                    part_path(
-                        &object.header.path,
-                        &object.header.generation,
-                        object.layout().size,
-                        other,
-                    )
-                };
-                !paths.map(path).any(|path| server.open(&path).is_ok())
-            }
+        let others = || (0..object.layout().parts()).filter(|&other| other != number);
+        let is_free = |server: &Arc<Server>| {
+            !others().filter_map(place).any(|other| other.name == server.name)
         };
-        self.servers().iter().find(is_free).cloned()
+        // Nobody knows what lies on servers that are new here.
+        let has_others = |server: &Arc<Server>| {
+            others().any(|other| server.open(object.parts[other as usize].path()).is_ok())
+        };
+        let mut free =
+            self.servers().iter().filter(|server| is_free(server) && !has_others(server));
+        let own = own(number);
+        own.clone().filter(is_free).or_else(|| free.next().cloned()).or(own)
     }
 
     /// Write the record to servers that have none, an older or a damaged one; never over a newer one.
@@ -284,7 +284,24 @@ fn check_parts(
         let results = running
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        results.collect()
+        results.collect::<Result<Vec<_>, _>>()
+    })
+    .and_then(|mut checks| {
+        let is_whole = |check: &&CheckedPart| check.0.state == PieceState::Whole;
+        if checks.len() - checks.iter().filter(is_whole).count() <= object.layout().parity as usize
+        {
+            return Ok(checks);
+        }
+        // The disk of a server that does not answer may be on another one.
+        for (number, check) in (0..).zip(&mut checks) {
+            if check.0.state == PieceState::Unreachable
+                && object.parts[number as usize].find_elsewhere()
+            {
+                let part = deep.then(|| progress.part(object.layout().part_bytes(number)));
+                *check = check_part(object, number, part)?;
+            }
+        }
+        Ok(checks)
     })
 }
 
@@ -314,8 +331,11 @@ fn check_part(
             part.open()
         }
         Err(error @ StoreError::NotFound { .. }) => {
-            part.lose(&error);
-            if part.find_elsewhere() { part.open() } else { Err(error) }
+            if part.find_elsewhere() {
+                part.open()
+            } else {
+                Err(error)
+            }
         }
         result => result,
     };
@@ -378,8 +398,10 @@ fn read_part(
                     let first = block / sum_bytes * sum_bytes;
                     if first > start {
                         let mut before = vec![0; (first - start) as usize];
-                        if let Err(error) = source.read_exact_at(start, &mut before) {
-                            return Ok(Some(error));
+                        match source.read_exact_at(start, &mut before) {
+                            Ok(()) => {}
+                            Err(error @ StoreError::Interrupted { .. }) => return Err(error),
+                            Err(error) => return Ok(Some(error)),
                         }
                         check_ranges(object, number, start, &before, damages)?;
                     }
@@ -402,12 +424,8 @@ fn check_ranges(
     bytes: &[u8],
     damages: &mut Vec<u64>,
 ) -> Result<(), StoreError> {
-    let step = object.layout().sum_bytes;
-    for (at, block) in (start..).step_by(step as usize).zip(bytes.chunks(step as usize)) {
-        if object.sums.first_wrong(&object.header, number, at, block)?.is_some() {
-            damages.push(at / step);
-        }
-    }
+    let wrong = object.sums.wrong_blocks(&object.header, number, start, bytes)?;
+    damages.extend(wrong.into_iter().map(|at| at / object.layout().sum_bytes));
     Ok(())
 }
 

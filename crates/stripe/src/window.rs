@@ -9,7 +9,7 @@ mod needs;
 mod tests;
 
 use crate::object::Object;
-use crate::part_costs::{Ask, MOST_DAMAGES};
+use crate::part_costs::MOST_DAMAGES;
 use crate::part_fetch::{Message, PartAsks, PartFetch};
 use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::shards::{ShardId, ShardRanges, Shards};
@@ -24,16 +24,9 @@ use swathe_store_api::{Source, StoreError};
 /// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
-/// A shard with more damaged ranges is not read from its part at all.
-const MOST_BAD_RANGES: usize = 8;
-
-/// What came of an ask: ranges of the shard, in whole blocks of checksums.
-#[derive(Default)]
-struct Check {
-    right: Vec<Range<u64>>,
-    /// They are not what was written.
-    wrong: Vec<Range<u64>>,
-}
+/// A shard of which a server tells more damaged ranges is not asked for any more, unless it is needed:
+/// each costs a request.
+const MOST_DAMAGES_OF_SHARD: usize = 8;
 
 /// Some requests, and what was asked for to answer them.
 pub(crate) struct Window {
@@ -43,6 +36,12 @@ pub(crate) struct Window {
     shards: Shards,
     /// Bytes of shards that are not what was written, in whole blocks of checksums.
     bad: ShardRanges,
+    /// Shards with so many damaged ranges that they are not asked for.
+    bad_shards: HashSet<ShardId>,
+    /// How many that are.
+    most_damages: usize,
+    /// Why nothing can be compared with checksums.
+    sums_error: Option<StoreError>,
     /// What is wrong with them.
     damages: Vec<String>,
     /// Of each part, bytes that its server found damaged.
@@ -96,6 +95,9 @@ impl Window {
             targets,
             shards: Shards::default(),
             bad: ShardRanges::default(),
+            bad_shards: HashSet::new(),
+            most_damages: MOST_DAMAGES_OF_SHARD,
+            sums_error: None,
             damages: Vec::new(),
             slow: HashSet::new(),
             timed_out: HashSet::new(),
@@ -159,9 +161,17 @@ impl Window {
                 self.wait()?;
                 continue;
             }
+            if let Some(error) = self.sums_error.take() {
+                return Err(error);
+            }
             match self.needs(&HashSet::new()).filter(|needs| !needs.is_empty()) {
                 Some(needs) => {
                     self.ask(&needs);
+                }
+                None if !self.bad_shards.is_empty() => {
+                    // What they have besides is needed, whatever that costs.
+                    self.bad_shards.clear();
+                    self.most_damages = usize::MAX;
                 }
                 None if self.object.find_moved_parts() => {}
                 None => return Err(self.object.too_few(&self.damages)),
@@ -201,11 +211,11 @@ impl Window {
         let start = layout.in_part(id.0, range).start;
         let bytes = self.shards.get(id, range).unwrap_or_default();
         let is_whole = bytes.len() as u64 == range.end - range.start;
-        match object.sums.first_wrong(&object.header, part, start, &bytes)? {
-            None if is_whole => Ok(()),
-            _ => Err(object
-                .too_few(&[format!("what was computed of part {part} is not what was written")])),
+        let wrong = object.sums.wrong_blocks(&object.header, part, start, &bytes)?;
+        if wrong.is_empty() && is_whole {
+            return Ok(());
         }
+        Err(object.too_few(&[format!("what was computed of part {part} is not what was written")]))
     }
 
     fn is_complete(&self) -> bool {
@@ -232,6 +242,7 @@ impl Window {
 
     /// Check what came of a fetch, and keep what is right.
     fn keep(&mut self, number: usize) {
+        let step = self.object.layout().sum_bytes;
         let mut bad = Vec::new();
         let fetch = &self.fetches[number];
         for ask in &fetch.what.asks {
@@ -244,65 +255,49 @@ impl Window {
                 self.shards.put(ask.id, ask.in_shard.start, bytes);
                 continue;
             }
-            match self.check(fetch.part, ask, &bytes) {
-                Ok(Check { right, wrong }) => {
-                    for range in right {
-                        let inside = |at: u64| (at - ask.in_shard.start) as usize;
-                        let piece = bytes.slice(inside(range.start)..inside(range.end));
-                        self.shards.put(ask.id, range.start, piece);
-                    }
-                    if let Some(first) = wrong.first() {
-                        let byte = ask.in_part.start + (first.start - ask.in_shard.start);
-                        bad.push((ask.id, wrong, format!("byte {byte} is not what was written")));
-                    }
+            let (header, sums) = (&self.object.header, &self.object.sums);
+            let wrong = match sums.wrong_blocks(header, fetch.part, ask.in_part.start, &bytes) {
+                Ok(wrong) => wrong,
+                Err(error) => {
+                    self.sums_error = Some(error);
+                    return;
                 }
-                Err(error) => bad.push((ask.id, vec![ask.in_shard.clone()], error.to_string())),
-            }
-        }
-        bad.into_iter().for_each(|(id, ranges, why)| self.note_damage(number, id, ranges, why));
-    }
-
-    /// Compare what came of an ask with its checksums.
-    fn check(&self, part: u32, ask: &Ask, bytes: &Bytes) -> Result<Check, StoreError> {
-        let (object, step) = (&self.object, self.object.layout().sum_bytes);
-        let mut check = Check::default();
-        let mut start = ask.in_shard.start;
-        while start < ask.in_shard.end {
-            let from = start - ask.in_shard.start;
-            let rest = bytes.slice(from as usize..);
-            let in_part = ask.in_part.start + from;
-            let wrong = object.sums.first_wrong(&object.header, part, in_part, &rest)?;
-            let Some(at) = wrong else {
-                check.right.push(start..ask.in_shard.end);
-                break;
             };
-            let at = start + (at - in_part);
-            if at > start {
-                check.right.push(start..at);
+            // What lies before, between and after them is right.
+            let mut ranges = ShardRanges::default();
+            let mut start = ask.in_part.start;
+            let in_ask = |at: u64| (at - ask.in_part.start) as usize;
+            for &at in wrong.iter().chain([&ask.in_part.end]) {
+                if start < at {
+                    let from = ask.in_shard.start + (start - ask.in_part.start);
+                    self.shards.put(ask.id, from, bytes.slice(in_ask(start)..in_ask(at)));
+                }
+                start = (at + step).min(ask.in_part.end);
+                let from = ask.in_shard.start + (at - ask.in_part.start);
+                ranges.add(ask.id, from..ask.in_shard.start + (start - ask.in_part.start));
             }
-            start = (at + step).min(ask.in_shard.end);
-            check.wrong.push(at..start);
+            if let Some(at) = wrong.first() {
+                bad.push((ranges, format!("byte {at} is not what was written")));
+            }
         }
-        Ok(check)
+        bad.into_iter().for_each(|(ranges, why)| self.note_damage(number, &ranges, &why));
     }
 
-    /// From now on some bytes of a shard are not read from its part, which has something else.
-    fn note_damage(&mut self, number: usize, id: ShardId, ranges: Vec<Range<u64>>, why: String) {
+    /// From now on some bytes of shards are not read from their part, which has something else.
+    fn note_damage(&mut self, number: usize, ranges: &ShardRanges, why: &str) {
         let part_number = self.fetches[number].part;
-        record_damage(&self.object, part_number, &why);
+        record_damage(&self.object, part_number, why);
         let part = &self.object.parts[part_number as usize];
-        let damage = part.message(&why);
+        let damage = part.message(why);
         self.object.note(format!(
             "{}: {damage}; rebuilt from other parts; see: swathe stripe check",
             self.object.url
         ));
         self.damages.push(damage);
-        let length = self.object.layout().shard_bytes(id.0, id.1);
-        for range in ranges {
-            self.bad.add(id, self.widen(id, &range));
-        }
-        if self.bad.count(id) > MOST_BAD_RANGES {
-            self.bad.add(id, 0..length);
+        for (id, ranges) in ranges.iter() {
+            for range in ranges {
+                self.bad.add(id, self.widen(id, range));
+            }
         }
     }
 
@@ -328,9 +323,11 @@ impl Window {
         if is_other && part.is_assumed() && part.open_anew().is_ok() {
             return Ok(());
         }
-        // Another fetch of it ended so before, and opened it anew.
+        // Another fetch of it ended so before, and opened it anew, or found it on another server.
         let source = self.fetches[number].source();
-        if is_other && source.is_some_and(|source| part.is_open_anew(source)) {
+        if is_other && source.is_some_and(|source| part.is_open_anew(source))
+            || part.move_count() > self.fetches[number].move_count
+        {
             return Ok(());
         }
         if let StoreError::Damaged { byte, why, .. } = &error {
@@ -340,9 +337,11 @@ impl Window {
             let damages = fetch.damages_of(*byte);
             if !damages.is_empty() {
                 known.push(*byte);
-                for (id, range) in damages {
-                    let why = format!("byte {byte} is damaged: {why}");
-                    self.note_damage(number, id, vec![range], why);
+                self.note_damage(number, &damages, &format!("byte {byte} is damaged: {why}"));
+                for (id, _) in damages.iter() {
+                    if self.bad.count(id) > self.most_damages {
+                        self.bad_shards.insert(id);
+                    }
                 }
                 return Ok(());
             }
@@ -354,6 +353,10 @@ impl Window {
             }
         }
         part.lose(&error);
+        if part.may_be_elsewhere() && part.find_elsewhere() {
+            part.move_message().into_iter().for_each(|message| self.object.note_move(&message));
+            return Ok(());
+        }
         let layout = self.object.layout();
         if layout.parity > 0 {
             self.object.note(format!(

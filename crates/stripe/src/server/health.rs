@@ -3,7 +3,7 @@
 use super::{ANSWER_LIMIT, HANG, NO_ANSWER, Server};
 use crate::liveness::Living;
 use crate::record_format::Generation;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,11 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How long one that failed before may take to answer while it is written to.
 const FAILED_WRITE_LIMIT: Duration = Duration::from_millis(500);
 
+/// How many failures of its parts are remembered.
+const MOST_PART_FAILURES: usize = 256;
+/// After a search in vain, parts that a server does not have are only looked for on others after this
+/// time, or where they are needed.
+const SEARCH_MEMORY: Duration = Duration::from_secs(60);
 /// For how long a server that refused a record is not given one by a reader.
 const REFUSAL_MEMORY: Duration = Duration::from_secs(600);
 
@@ -24,8 +29,10 @@ pub(crate) struct Health {
     pub(crate) failed_at: Option<Instant>,
     /// Why, if it said so.
     why: Option<String>,
-    /// The version of the last part that it could not take, and why.
-    part_failure: Option<(Generation, String)>,
+    /// The versions whose parts it could not take, and why: the last of them.
+    part_failures: VecDeque<(Generation, String)>,
+    /// When parts that it does not have were last looked for on others, and whether they were found.
+    last_search: Option<(Instant, bool)>,
     /// Whether all that is known is that a reader did not wait for it.
     pub(crate) is_late: bool,
     /// Whether it said nothing for seconds.
@@ -116,14 +123,27 @@ impl Server {
 
     /// Remember why it could not take its part of a version.
     pub(crate) fn note_part_failure(&self, generation: &Generation, why: String) {
-        self.lock().part_failure = Some((generation.clone(), why));
+        let failures = &mut self.lock().part_failures;
+        failures.truncate(MOST_PART_FAILURES - 1);
+        failures.push_front((generation.clone(), why));
     }
 
-    /// Why it could not take its part of a version, if that was the last one, and is known here.
+    /// Why it could not take its part of a version, if that was of late, and is known here.
     pub(crate) fn part_failure(&self, generation: &Generation) -> Option<String> {
         let health = self.lock();
-        let (last, why) = health.part_failure.as_ref()?;
-        (last == generation).then(|| why.clone())
+        let mut failures = health.part_failures.iter();
+        failures.find(|(other, _)| other == generation).map(|(_, why)| why.clone())
+    }
+
+    /// Whether its disk may be on another server: parts of it were found there, or not looked for of
+    /// late.
+    pub(crate) fn may_be_exchanged(&self) -> bool {
+        self.lock().last_search.is_none_or(|(at, found)| found || at.elapsed() > SEARCH_MEMORY)
+    }
+
+    /// Remember whether a part that it does not have was found on another server.
+    pub(crate) fn note_search(&self, found: bool) {
+        self.lock().last_search = Some((Instant::now(), found));
     }
 
     /// Why its part of some work was not done, with its name; `None` if it was. `result`: what it

@@ -80,6 +80,7 @@ impl Window {
     fn is_usable(&self, id: ShardId, range: &Range<u64>, without: &HashSet<u32>) -> bool {
         let part = self.object.layout().part_of(id.0, id.1);
         !without.contains(&part)
+            && !self.bad_shards.contains(&id)
             && !self.bad.overlaps(id, range)
             && self.object.parts[part as usize].is_there()
     }
@@ -127,9 +128,19 @@ impl Window {
         needs: &mut ShardRanges,
     ) -> Option<()> {
         let (layout, row) = (self.object.layout(), id.0);
+        let there = |other: ShardId| {
+            let length = layout.shard_bytes(row, other.1);
+            range.start.min(length)..range.end.min(length)
+        };
+        // Also of a part that cannot be read any more.
+        let is_here = |other| {
+            let there = there(other);
+            there.is_empty() || self.shards.get(other, &there).is_some()
+        };
         let others = (0..layout.parts()).map(|shard| (row, shard)).filter(|&other| other != id);
-        let mut others: Vec<ShardId> =
-            others.filter(|&other| self.is_usable(other, range, without)).collect();
+        let mut others: Vec<ShardId> = others
+            .filter(|&other| is_here(other) || self.is_usable(other, range, without))
+            .collect();
         let own = self.is_usable(id, range, without);
         if (layout.parity == 0 || others.len() < layout.data as usize) && own {
             needs.add(id, range.clone());
@@ -137,7 +148,7 @@ impl Window {
         }
         // First those that are there or asked for already, last those that are better left.
         others.sort_by_key(|&other| {
-            let is_cheap = self.shards.get(other, range).is_some() || needs.has(other);
+            let is_cheap = is_here(other) || needs.has(other);
             (self.is_avoided(other), !is_cheap)
         });
         let helpers = others.get(..layout.data as usize)?;
@@ -146,10 +157,9 @@ impl Window {
             return Some(());
         }
         for &other in helpers {
-            let length = layout.shard_bytes(row, other.1);
-            let there = range.start.min(length)..range.end.min(length);
-            if !there.is_empty() && self.shards.get(other, &there).is_none() {
-                needs.add(other, layout.widen(&there, length));
+            let there = there(other);
+            if !there.is_empty() && !is_here(other) {
+                needs.add(other, layout.widen(&there, layout.shard_bytes(row, other.1)));
             }
         }
         Some(())

@@ -93,6 +93,23 @@ fn damage_of_several_parts_of_a_row_in_different_ranges_is_rebuilt() {
 }
 
 #[test]
+fn many_damaged_ranges_of_two_parts_of_a_row_are_rebuilt() {
+    for is_proving in [false, true] {
+        let stripe = TestStripe::new(3, 1, true);
+        let each = stripe.behaviours.iter();
+        each.for_each(|server| server.is_proving.store(is_proving, Ordering::Relaxed));
+        let bytes = bytes_of(2 * BLOCK as usize, 7);
+        stripe.put("a", &bytes, false).expect("written");
+        // Seven of sixteen ranges of 512 bytes in each.
+        for number in 0..7 {
+            flip(&stripe.part(0), 1024 * number + 5);
+            flip(&stripe.part(1), 1024 * number + 600);
+        }
+        assert!(stripe.get("a").expect("read") == bytes);
+    }
+}
+
+#[test]
 fn damage_that_servers_tell_of_spoils_no_more_than_its_block() {
     let bytes = bytes_of(8 * BLOCK as usize, 7);
     let (stripe, object) = proving_object(1, &bytes);
