@@ -265,14 +265,15 @@ def test_hidden_names_are_repaired_and_rebalanced(
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
-def test_a_rebalance_does_not_write_objects_again_without_a_disk_that_is_away(
+def test_a_rebalance_is_refused_without_a_disk_that_is_away(
     frames: list[Path], disks: list[Path], run: Runner, is_empty: bool
 ) -> None:
     away = disks[3].with_name("away")
     disks[3].rename(away)
     if is_empty:
         disks[3].mkdir()  # its mount point
-    assert swathe.stores.rebalance_stripes("wide:dr17").copied == 0
+    with pytest.raises(SourceError, match=rf"expected all 5 servers, .*found {disks[3].name}: "):
+        swathe.stores.rebalance_stripes("wide:dr17")
     if is_empty:
         disks[3].rmdir()
     away.rename(disks[3])

@@ -271,3 +271,31 @@ def test_a_version_that_was_replaced_is_not_mixed(lab: Lab, tmp_path: Path) -> N
     lab.image = newer
     # Written to the folders: the servers have no checksums of it.
     assert_cuts_are_right(lab)
+
+
+def test_damage_in_two_places_of_two_servers_is_repaired(tmp_path: Path) -> None:
+    """Both parts were changed later, and one of them at its beginning: its server refuses it."""
+    content = np.random.default_rng(8).bytes(3_000_000)
+    (tmp_path / "object").write_bytes(content)
+    with ExitStack() as stack:
+        disks = [tmp_path / f"e{number}" for number in range(2)]
+        for disk in disks:
+            disk.mkdir()
+        urls = [stack.enter_context(block_server(disk)).url for disk in disks]
+        declare([url.replace("http://", "dav://") for url in urls])
+        swathe.stores.copy_objects(str(tmp_path / "object"), "wide:object", progress=False)
+        parts = [part for disk in disks for part in disk.glob("object.stripe.*")]
+        # More than eight blocks of one shard, too.
+        for part, places in ((parts[1], [10_000]), (parts[0], range(900_000, 1_000_000, 8192))):
+            with part.open("r+b") as file:
+                for at in places:
+                    file.seek(at)
+                    byte = file.read(1)[0]
+                    file.seek(at)
+                    file.write(bytes([byte ^ 1]))
+        assert swathe.fs().cat_file("wide/object") == content
+        (check,) = swathe.stores.check_stripes("wide", deep=True).checks
+        assert check.is_readable
+        assert [len(part.damage_starts) > 0 for part in check.parts] == [True, True]
+        assert swathe.stores.repair_stripes("wide", deep=True).parts == 2
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole

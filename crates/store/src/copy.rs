@@ -302,7 +302,11 @@ impl CopyState {
         }
         let copy = writer.finish(attempt.replaces)?;
         attempt.replaces = true;
-        Ok(copy.verify(|| self.is_stopped())?)
+        let mut object = copy.verify(|| self.is_stopped())?;
+        if let Some(object) = &mut object {
+            object.notes.extend(source.take_notes());
+        }
+        Ok(object)
     }
 
     /// The object at a version, or at any.

@@ -144,8 +144,8 @@ fn stripe_of(
     }
 }
 
-/// What servers say; what one without mark has is asked only where others have marks, or the stripe is
-/// remembered.
+/// What servers say; what one without mark has is asked only where others have marks, the stripe is
+/// remembered, or records name one.
 fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     let of_mark = |mark: &Option<Result<Option<String>, StoreError>>| match mark {
         Some(Ok(Some(name))) => Statement::Stripe(name.clone()),
@@ -154,8 +154,16 @@ fn statements(servers: &[Arc<Server>]) -> Vec<Statement> {
     };
     let mut statements: Vec<_> = ask(servers, Server::mark).iter().map(of_mark).collect();
     let is_marked = statements.iter().any(|each| each.name().is_some());
-    if !statements.contains(&Statement::Unmarked) || !is_marked && known_stripe(servers).is_none() {
+    if !statements.contains(&Statement::Unmarked) {
         return statements;
+    }
+    if !is_marked && known_stripe(servers).is_none() {
+        // All may have lost their marks.
+        let without_mark = numbers_of(&statements, &Statement::Unmarked);
+        let stripes = ask_some(servers, &without_mark, Server::recorded_stripe);
+        if !stripes.iter().any(|stripe| matches!(stripe, Some(Ok(Some(_))))) {
+            return statements;
+        }
     }
     let records = ask(servers, Server::has_records);
     // One that does not say it may have records.
@@ -238,13 +246,13 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>], url: &str) -> Result<(), Sto
             return Ok(());
         }
         let away = servers.iter().zip(&files).filter(|(_, files)| files.is_err());
-        let away: Vec<&str> = away.map(|(server, _)| server.name.as_str()).collect();
+        let away: Vec<&str> = away.map(|(server, _)| server.name.trim_end_matches(':')).collect();
         if !away.is_empty() {
             let why = format!(
                 "expected all {} servers of a new store, found the others empty and no answer of {}; \
                  start these, or add the store without them",
                 servers.len(),
-                away.join(" ")
+                away.join(", ")
             );
             return Err(StoreError::Unsupported { url: url.to_string(), why });
         }
@@ -304,15 +312,16 @@ pub(crate) fn admit_empty_servers(
     }
     let most = parity.min(majority(servers.len()) - 1);
     if others.len() > most {
-        let names: Vec<&str> = others.iter().map(|&at| servers[at].name.as_str()).collect();
+        let names: Vec<&str> =
+            others.iter().map(|&at| servers[at].name.trim_end_matches(':')).collect();
         return Err(StoreError::Unsupported {
             url: url.to_string(),
             why: format!(
                 "expected at most {most} of {} servers to be empty or away, found {}: {}; mount \
-                 their disks. If they are lost, {}",
+                 their disks. If they are new, add at most {most} at a time. If they are lost, {}",
                 servers.len(),
                 others.len(),
-                names.join(" "),
+                names.join(", "),
                 match others.len() == servers.len() {
                     true => "remove the store and add it again".into(),
                     false => format!("copy {MARK_PATH} from another server to the new ones"),

@@ -110,6 +110,11 @@ impl Part {
         self.are_places(Server::is_silent)
     }
 
+    /// Whether to ask for it would only take time: it is lost, or its server said nothing for seconds.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(&*self.lock(), State::Lost(_)) || self.are_places(Server::is_away)
+    }
+
     /// Whether that is so of all servers that it may be on.
     fn are_places(&self, is_so: impl Fn(&Arc<Server>) -> bool) -> bool {
         match &*self.place() {
@@ -274,7 +279,7 @@ impl Part {
         Err(match last {
             Some(StoreError::NotFound { .. }) if !self.is_server_known() => {
                 let own = self.server_name.trim_end_matches(':');
-                absence(format!("its server {own} is not in this store, and no other has it"))
+                absence(format!(": its server {own} is not in this store, and no other has it"))
             }
             Some(error) => error,
             None => absence(String::new()),
@@ -286,6 +291,18 @@ impl Part {
     pub(crate) fn may_be_elsewhere(&self) -> bool {
         let own = self.servers.first();
         matches!(&*self.lock(), State::Missing(_)) && own.is_some_and(|own| own.may_be_exchanged())
+    }
+
+    /// Open it without asking for its version, as its server refuses to open it with damaged bytes at its
+    /// beginning: all that is read is compared with checksums.
+    pub(crate) fn open_damaged(&self) -> Result<Arc<dyn Source>, StoreError> {
+        for server in self.places() {
+            if let Some(source) = server.assume_size(&self.path, self.size)? {
+                *self.lock() = State::Open { source: source.clone(), is_assumed: false };
+                return Ok(source);
+            }
+        }
+        self.open()
     }
 
     /// Look for it on the other servers, unless that was in vain a moment ago; true if one has it. Its

@@ -234,8 +234,8 @@ impl Server {
     /// The error that its folder does not exist. If there is one again, it is asked for its mark.
     pub(crate) fn missing_folder(&self) -> StoreError {
         self.identity().compared_at = None;
-        let why =
-            ": expected the folder of a server, found none; mount its disk, or make the folder";
+        let why = ": expected the folder of a server, found none; mount its disk, or, if it is lost, \
+                   make its folder and repair the whole store";
         StoreError::NotFound { url: self.url(), why: why.into() }
     }
 

@@ -3,6 +3,7 @@
 use crate::layout::{Layout, Piece};
 use crate::parity::Parity;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -78,7 +79,14 @@ impl ShardRanges {
     }
 
     /// Ranges of a shard, cut where a range of any shard of its row begins or ends.
-    pub(crate) fn cut(&self, (row, _): ShardId, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    pub(crate) fn cut<'a>(
+        &self,
+        (row, _): ShardId,
+        ranges: &'a [Range<u64>],
+    ) -> Cow<'a, [Range<u64>]> {
+        if self.is_empty() {
+            return ranges.into();
+        }
         let of_row = self.0.range((row, 0)..=(row, u32::MAX)).flat_map(|(_, ranges)| ranges);
         let mut ends: Vec<u64> = of_row.flat_map(|range| [range.start, range.end]).collect();
         ends.sort_unstable();
@@ -92,7 +100,7 @@ impl ShardRanges {
             }
             pieces.push(start..range.end);
         }
-        pieces
+        pieces.into()
     }
 
     /// Whether it has no range.
@@ -243,10 +251,10 @@ mod tests {
             ranges.add(id, range);
         }
         assert_eq!(
-            ranges.cut((3, 1), &[0..100, 500..2000]),
+            *ranges.cut((3, 1), &[0..100, 500..2000]),
             [0..100, 500..512, 512..1024, 1024..1536, 1536..2000]
         );
-        assert_eq!(ranges.cut((5, 1), &[500..2000]), [500..2000]);
+        assert_eq!(*ranges.cut((5, 1), &[500..2000]), [500..2000]);
         assert!(ranges.overlaps((3, 2), &(1535..1600)) && !ranges.overlaps((3, 2), &(1536..1600)));
         assert!(!ranges.overlaps((3, 1), &(0..2000)));
     }

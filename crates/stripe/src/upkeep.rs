@@ -318,17 +318,17 @@ fn check_part(
         why,
         damage_starts: Vec::new(),
     };
-    if !part.is_usable() {
+    // One that failed may have done so for another object, on another of its disks.
+    if part.is_away() {
         // It was asked for the record a moment ago.
         return Ok((report(PieceState::Unreachable, Some(part.server_failure())), Vec::new()));
     }
-    // A server that verifies what it sends refuses one whose first bytes are damaged. As it does not
-    // say its version then, what follows can only be read if that is as it was.
+    // A server that verifies what it sends refuses one whose first bytes are damaged.
     let (mut damage, result) = (None, part.open_anew());
     let result = match result {
         Err(error @ StoreError::Damaged { .. }) if progress.is_some() => {
             damage = Some(error);
-            part.open()
+            part.open_damaged()
         }
         Err(error @ StoreError::NotFound { .. }) => {
             if part.find_elsewhere() {

@@ -187,11 +187,11 @@ impl Window {
         let targets = self.targets.clone();
         let (mut stage, mut byte_count) = (None, 0);
         for (id, ranges) in targets.iter() {
-            for range in self.bad.cut(id, ranges) {
-                if self.shards.get(id, &range).is_none() {
+            for range in self.bad.cut(id, ranges).iter() {
+                if self.shards.get(id, range).is_none() {
                     let start = || StageEvents::start("REBUILD", &self.object, |_| {});
                     stage.get_or_insert_with(start);
-                    let range = self.widen(id, &range);
+                    let range = self.widen(id, range);
                     self.shards.rebuild(layout, &self.object.parity, id, &range);
                     self.check_result(id, &range)?;
                     byte_count += range.end - range.start;
@@ -320,8 +320,12 @@ impl Window {
             self.proofs[self.fetches[number].part as usize] = OnceCell::from(None);
             return Ok(());
         }
-        if is_other && part.is_assumed() && part.open_anew().is_ok() {
-            return Ok(());
+        if is_other && part.is_assumed() {
+            match part.open_anew() {
+                Ok(_) => return Ok(()),
+                Err(StoreError::Damaged { .. }) if part.open_damaged().is_ok() => return Ok(()),
+                Err(_) => {}
+            }
         }
         // Another fetch of it ended so before, and opened it anew, or found it on another server.
         let source = self.fetches[number].source();

@@ -231,6 +231,11 @@ def validate_stripe(
                 f"a striped store: expected servers apart from each other, found {one.place} and "
                 f"{other.place}; one lies in the other"
             )
+        if _are_same_folder(one, other):
+            raise StoreSettingsError(
+                f"a striped store: expected servers apart from each other, found {one.place} and "
+                f"{other.place}, which are the same folder"
+            )
     tiers = tuple(server.store.tier for server in over)
     if tier is None:
         tier = max(tiers, key=TIERS.index)
@@ -243,6 +248,17 @@ def validate_stripe(
 def _do_overlap(one: str, other: str) -> bool:
     """Return whether a location is in another, or is the same."""
     return one.startswith(other) or other.startswith(one)
+
+
+def _are_same_folder(one: StripeServer, other: StripeServer) -> bool:
+    """Check whether two places are one folder under two names, as by a bind mount."""
+    folders = [each.store.kind.local_path for each in (one, other)]
+    if folders[0] is None or folders[1] is None:
+        return False
+    try:
+        return os.path.samefile(folders[0] / one.prefix, folders[1] / other.prefix)
+    except OSError:  # one does not exist yet
+        return False
 
 
 def check_apart(store: Store, others: Sequence[Store]) -> None:

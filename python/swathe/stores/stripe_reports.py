@@ -115,6 +115,9 @@ class CheckReport(FaultReport):
         checks: those that are not whole; the first 1,000.
         leftovers: parts that belong to no object.
         elapsed_s: seconds that it took.
+        notes: what else there is to say, as of servers that were left out of the listing.
+        moves: number of objects with parts on other servers than they were written to.
+        first_move: where a part of the first of them is.
     """
 
     objects: int = 0
@@ -124,6 +127,9 @@ class CheckReport(FaultReport):
     checks: list[ObjectCheck] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     elapsed_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    moves: int = 0
+    first_move: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -133,6 +139,10 @@ class CheckReport(FaultReport):
     def add_check(self, check: ObjectCheck) -> None:
         """Count an object that was checked."""
         self.objects += 1
+        moves = [each.why for each in check.parts if each.state == "whole" and each.why]
+        if moves:
+            self.moves += 1
+            self.first_move = self.first_move or moves[0]
         if check.is_whole:
             self.whole += 1
             return

@@ -142,7 +142,7 @@ def check_stripes(
     store, engine = _stripe_of(place)
     engine.ask_failed_servers(store.name)
     report = CheckReport()
-    names = list(_sizes_of(place, pattern, report))
+    names = list(_sizes_of(place, pattern, report, report.notes))
     report.objects = report.failed
     check = _checking(engine, deep)
     for name, outcome in _each_object("checking", names, check, threads, progress):
@@ -153,6 +153,11 @@ def check_stripes(
             report.add_check(outcome)
     if _is_all(place, pattern):
         report.leftovers = _leftovers(engine, store, remove=False)
+    if report.moves:
+        what = count_text(report.moves, "object")
+        report.notes.append(
+            f"{what}: parts on other servers than they were written to: {report.first_move}"
+        )
     remember_stripe(engine, store.name)
     report.elapsed_s = time.perf_counter() - began_s
     return report
@@ -200,7 +205,7 @@ def repair_stripes(
         )
     engine.ask_failed_servers(store.name)
     report = RepairReport(notes=_admit_servers(engine, store, place, pattern))
-    sizes = _sizes_of(place, pattern, report)
+    sizes = _sizes_of(place, pattern, report, report.notes)
     amounts = RepairBytes()
 
     def repair(name: str) -> dict[str, Any]:
@@ -284,7 +289,8 @@ def rebalance_stripes(
     store, engine = _stripe_of(place)
     engine.ask_failed_servers(store.name)
     report = CopyReport(notes=_admit_servers(engine, store, place, pattern))
-    sizes = _sizes_of(place, pattern, report)
+    _check_servers(engine, store)
+    sizes = _sizes_of(place, pattern, report, report.notes)
     servers = {each.name for each in store.over}
     pairs = []
     check = _checking(engine, deep=False)
@@ -307,7 +313,6 @@ def rebalance_stripes(
             else:
                 pairs.append(CopyPair(name, name, sizes[name]))
         if pairs:
-            _check_servers(engine, store)
             copy_pairs(engine, pairs, True, threads, report, progress)
         if _is_all(place, pattern):
             leftovers = _leftovers(engine, store, remove=True)
@@ -382,14 +387,16 @@ def _is_all(place: str, pattern: str | None) -> bool:
     return pattern is None and not place.partition(":")[2].strip("/")
 
 
-def _sizes_of(place: str, pattern: str | None, report: FaultReport) -> dict[str, int]:
+def _sizes_of(
+    place: str, pattern: str | None, report: FaultReport, notes: list[str]
+) -> dict[str, int]:
     """Return the names of the objects of a place, with their sizes in bytes; 0 if unknown.
 
-    Entries that cannot be listed are faults.
+    Entries that cannot be listed are faults. Warnings are added to `notes`.
     """
     sizes = {}
     folder = place if ":" in place else f"{place}:"
-    for entry in list_objects(folder, pattern=pattern, dot_names=True):
+    for entry in list_objects(folder, pattern=pattern, notes=notes, dot_names=True):
         if isinstance(entry, UnlistedObject):
             report.add_fault(entry.path, "SourceError", _reason_for(entry.path, entry.reason))
         else:

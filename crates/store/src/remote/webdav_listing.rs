@@ -68,6 +68,8 @@ pub(super) fn entries(
         } else if let Some(name) =
             path.strip_prefix(&*folder).and_then(|rest| rest.strip_prefix('/'))
             && !name.contains('/')
+            // In a URL they are the folder itself and the one above.
+            && !matches!(name, "." | "..")
         {
             let name = name.to_string();
             entries.push(FolderEntry { name, kind: kind_of(response) });
@@ -332,6 +334,8 @@ mod tests {
                 ),
                 ("/a%20b/run/sub/", IS_FOLDER),
                 ("/a%20b/run/sub/deeper.fits", &with("")),
+                ("/a%20b/run/./", IS_FOLDER),
+                ("/a%20b/run/%2E%2E/", IS_FOLDER),
                 ("/elsewhere.fits", &with("")),
             ],
             "",

@@ -105,11 +105,11 @@ impl Window {
                 continue;
             }
             let pieces = self.bad.cut(id, ranges);
-            for range in pieces.into_iter().filter(|range| !self.can_give(id, range)) {
-                match is_direct(&range) {
-                    true if is_exact => needs.add(id, range),
-                    true => needs.add(id, self.widen(id, &range)),
-                    false => losses.push((id, self.widen(id, &range))),
+            for range in pieces.iter().filter(|range| !self.can_give(id, range)) {
+                match is_direct(range) {
+                    true if is_exact => needs.add(id, range.clone()),
+                    true => needs.add(id, self.widen(id, range)),
+                    false => losses.push((id, self.widen(id, range))),
                 }
             }
         }

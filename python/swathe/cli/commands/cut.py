@@ -37,7 +37,7 @@ from swathe.cli.options import (
     size_of,
     whole_numbers_of,
 )
-from swathe.cli.output import print_json, print_text
+from swathe.cli.output import print_json, print_line, print_text
 from swathe.core import errors
 from swathe.core.argument_checks import Stage
 from swathe.core.format import forecast_text, seconds_text
@@ -242,6 +242,8 @@ def _cut_image(
     cutout = cut_one(image, **options)
     cutout.write(path, overwrite=overwrite)
     _report_cut(cutout, path, as_json)
+    for note in file.notes:
+        print_line(f"note: {note}", err=True)
 
 
 def _check_local(output: Path) -> None:

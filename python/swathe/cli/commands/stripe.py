@@ -221,6 +221,7 @@ def _show_check(report: CheckReport) -> None:
     if report.failed:
         parts.append(f"{report.failed:,} could not be checked")
     typer.echo(f"{', '.join(parts)}; in {seconds_text(report.elapsed_s)}")
+    _show_notes(report.notes)
 
 
 @app.command()
@@ -268,8 +269,7 @@ def repair(
         if report.failed:
             parts.append(f"{report.failed:,} failed")
         typer.echo("; ".join(parts))
-        for note in report.notes:
-            print_line(f"note: {note}", err=True)
+        _show_notes(report.notes)
     if report.failed:
         raise typer.Exit(1)
 
@@ -353,6 +353,11 @@ def _show_faults(faults: Sequence[CopyFault]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
         print_line(f"{fault.name}: {fault.reason}", err=True)
     _show_others(len(faults))
+
+
+def _show_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        print_line(f"note: {note}", err=True)
 
 
 def _show_others(count: int) -> None:
