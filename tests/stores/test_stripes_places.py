@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from astropy.io import fits
 
 import swathe
 from swathe.core.errors import SourceError
@@ -15,6 +18,7 @@ from swathe.stores.listing import ListedObject
 from tests.support.block_servers import block_server
 from tests.support.fits_frames import Runner
 from tests.support.scripted_servers import Handler, hanging_server, serving
+from tests.support.servers import free_port
 from tests.support.stripes import add_stripe
 
 BODY = b"x" * 50_000
@@ -180,3 +184,48 @@ def test_a_store_whose_disks_are_all_away_is_not_empty(
         disk.mkdir()
     swathe.stores.add("wide", "striped:", over=["disk-a", "disk-b", "disk-c"])
     run("put", body, "wide:a/")
+
+
+def test_exchanged_disks_are_told(run: Runner, tmp_path: Path) -> None:
+    folders = add_stripe(tmp_path, servers=3)
+    image = tmp_path / "image.fits"
+    fits.writeto(image, np.arange(40_000, dtype="i2").reshape(200, 200))
+    run("put", image, "wide:")
+    other = tmp_path / "other"
+    folders[0].rename(other)
+    folders[1].rename(folders[0])
+    other.rename(folders[1])
+    moved = "were their disks exchanged?"
+    assert run.told("get", "wide:image.fits", tmp_path / "back.fits")[1].count(moved) == 2
+    assert (tmp_path / "back.fits").read_bytes() == image.read_bytes()
+    cut = tmp_path / "cut.fits"
+    assert moved in run.told("cut", "wide:image.fits", "--box", "5 6 7 8", "-o", cut)[1]
+    assert (fits.getdata(cut) == fits.getdata(image)[6:14, 5:12]).all()
+    out, told = run.told("stripe", "check", "wide")
+    assert "1 whole" in out and "1 object: parts on other servers" in told and moved in told
+    report = run.json("stripe", "check", "wide")
+    assert report["moves"] == 1 and moved in report["first_move"]
+
+
+def test_one_folder_under_two_names_is_refused(run: Runner, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "again", "two")]
+    for folder in folders:
+        folder.mkdir()
+    bind = ["mount", "--bind", str(folders[0]), str(folders[1])]
+    if subprocess.run(bind, capture_output=True).returncode:
+        pytest.skip("a folder cannot be mounted here")
+    try:
+        over = list(itertools.chain.from_iterable(("--over", folder) for folder in folders))
+        failure = run.told("store", "add", "twice", "striped:", *over, code=2)[1]
+    finally:
+        subprocess.run(["umount", str(folders[1])], check=True)
+    assert "which are the same folder" in failure
+
+
+def test_a_listing_without_a_server_is_told(run: Runner, tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"s{number}").mkdir()
+    over = [str(tmp_path / "s0"), str(tmp_path / "s1"), f"dav://127.0.0.1:{free_port()}"]
+    swathe.stores.add("new", "striped:", over=over)
+    for command in ("check", "repair"):
+        assert "listed without" in run.told("stripe", command, "new")[1], command
