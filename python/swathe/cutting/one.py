@@ -179,11 +179,16 @@ def cut(
             raise
         return image.cut_all_axes(start, stop, mode, fill, objective)
 
+    def cut_with_notes(file: File | ArrayFile) -> Cutout | ArrayCutout:
+        cutout = cut_from(file)
+        cutout.notes = file.notes
+        return cutout
+
     try:
-        return cut_from(open_any(name))
+        return cut_with_notes(open_any(name))
     except ChangedError:
         # The index entry of an object on a server may be out of date.
-        return cut_from(open_any(name, fresh=True))
+        return cut_with_notes(open_any(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:

@@ -64,6 +64,7 @@ class ArrayCutout:
         region: its place in the array.
         plane: numbers of the axes y and x of the array; `None` with less than two axes.
         source: the file, if it is on a server, and a file of the cut is made from more of it.
+        notes: warnings about the file, as of damage that a striped store rebuilt.
     """
 
     main: Variable
@@ -78,6 +79,7 @@ class ArrayCutout:
     region: ArrayRegion
     plane: tuple[int, int] | None = field(default=None)
     source: OpenSource = field(default=NO_SOURCE, repr=False)
+    notes: list[str] = field(default_factory=list, repr=False)
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from swathe.core.box import Box
 
 FITS_SUFFIXES = (".fits", ".fit", ".fts")
-_CHANGEABLE = ("data", "header")
+_CHANGEABLE = ("data", "header", "notes")
 """Cached values that a user may have changed; copies carry the changes."""
 _COUNTS = re.compile(
     r"(?P<name>adu|dn|counts?|cts?|electrons?|e-)(?P<per>/s(ec(onds?)?)?)?", re.IGNORECASE
@@ -47,6 +47,7 @@ class Cutout:
         url: path or URL of the source.
         version: version of the source: its size, and its ETag or modification time.
         hdu: number of the HDU, from 0.
+        notes: warnings about the source, as of damage that a striped store rebuilt.
     """
 
     def __init__(self, native: _swathe.Cutout | Parts, url: str, version: str, hdu: int) -> None:
@@ -55,6 +56,7 @@ class Cutout:
         self.url = url
         self.version = version
         self.hdu = hdu
+        self.notes: list[str] = []
 
     def __repr__(self) -> str:
         x0, y0, width, height = self.box

@@ -242,7 +242,7 @@ def _cut_image(
     cutout = cut_one(image, **options)
     cutout.write(path, overwrite=overwrite)
     _report_cut(cutout, path, as_json)
-    for note in file.notes:
+    for note in cutout.notes:
         print_line(f"note: {note}", err=True)
 
 
