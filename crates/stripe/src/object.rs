@@ -114,9 +114,9 @@ impl Object {
 
     /// Look on the other servers for parts that cannot be read from their own; true if any was found.
     pub(crate) fn find_moved_parts(&self) -> bool {
-        let lost = self.parts.iter().filter(|part| !part.is_there());
+        let absent = self.parts.iter().filter(|part| !part.is_there());
         // All of them are looked for.
-        let found: Vec<&Part> = lost.filter(|part| part.find_elsewhere()).collect();
+        let found: Vec<&Part> = absent.filter(|part| part.find_elsewhere()).collect();
         for message in found.iter().filter_map(|part| part.move_message()) {
             self.note_move(&message);
         }

@@ -290,12 +290,13 @@ impl Part {
     /// of that were found elsewhere, or not looked for a moment ago.
     pub(crate) fn may_be_elsewhere(&self) -> bool {
         let own = self.servers.first();
-        matches!(&*self.lock(), State::Missing(_)) && own.is_some_and(|own| own.may_be_exchanged())
+        matches!(&*self.lock(), State::Missing(_))
+            && own.is_some_and(|own| own.may_be_in_another_place())
     }
 
     /// Open it without asking for its version, as its server refuses to open it with damaged bytes at its
     /// beginning: all that is read is compared with checksums.
-    pub(crate) fn open_damaged(&self) -> Result<Arc<dyn Source>, StoreError> {
+    pub(crate) fn open_despite_damage(&self) -> Result<Arc<dyn Source>, StoreError> {
         for server in self.places() {
             if let Some(source) = server.assume_size(&self.path, self.size)? {
                 *self.lock() = State::Open { source: source.clone(), is_assumed: false };

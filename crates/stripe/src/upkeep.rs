@@ -328,7 +328,7 @@ fn check_part(
     let result = match result {
         Err(error @ StoreError::Damaged { .. }) if progress.is_some() => {
             damage = Some(error);
-            part.open_damaged()
+            part.open_despite_damage()
         }
         Err(error @ StoreError::NotFound { .. }) => {
             if part.find_elsewhere() {

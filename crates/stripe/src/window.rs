@@ -323,7 +323,9 @@ impl Window {
         if is_other && part.is_assumed() {
             match part.open_anew() {
                 Ok(_) => return Ok(()),
-                Err(StoreError::Damaged { .. }) if part.open_damaged().is_ok() => return Ok(()),
+                Err(StoreError::Damaged { .. }) if part.open_despite_damage().is_ok() => {
+                    return Ok(());
+                }
                 Err(_) => {}
             }
         }

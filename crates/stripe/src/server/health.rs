@@ -137,7 +137,7 @@ impl Server {
 
     /// Whether its disk may be on another server: parts of it were found there, or not looked for of
     /// late.
-    pub(crate) fn may_be_exchanged(&self) -> bool {
+    pub(crate) fn may_be_in_another_place(&self) -> bool {
         self.lock().last_search.is_none_or(|(at, found)| found || at.elapsed() > SEARCH_MEMORY)
     }
 
