@@ -198,9 +198,12 @@ def test_what_was_never_written_is_fill(tmp_path: Path) -> None:
         data_set = file.create(f"{name} with fill", getattr(SDC, name), (4, 5))
         data_set.setfillvalue(7)
         data_set.endaccess()
+    file.create("text", SDC.CHAR, (4, 5)).endaccess()
     file.end()
     file = SD(str(path))
-    for name, array in describe(path).items():
+    arrays = describe(path)
+    assert arrays.pop("/text").values().tobytes() == bytes(20)
+    for name, array in arrays.items():
         np.testing.assert_array_equal(array.values(), file.select(name[1:]).get())
 
 

@@ -387,8 +387,9 @@ def test_dropped_results_are_predicted_without_their_files(
     given = targets([str(survey / "0.fit")])
     written = swathe.cut_many(given, tmp_path / "out", progress=False, threads=1)
     dropped = swathe.cut_many(given, "null:", progress=False, threads=1)
-    assert written.meta["predicted_s"] == pytest.approx(4, abs=0.1)
-    assert dropped.meta["predicted_s"] == pytest.approx(1, abs=0.1)
+    # Besides there is what the store takes, as it was measured on this machine, however busy.
+    assert written.meta["predicted_s"] == pytest.approx(4, abs=0.5)
+    assert dropped.meta["predicted_s"] == pytest.approx(1, abs=0.5)
     into_files, into_null = sorted(catalog.outcomes(), key=lambda outcome: outcome.at)
     assert (into_files.summary, into_null.summary) == (
         "cut_many into folder, as fits",

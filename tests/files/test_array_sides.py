@@ -114,3 +114,13 @@ def test_a_geotiff_goes_on_beyond_its_edge(tmp_path: Path) -> None:
         )
         assert tuple(file.bounds) == (165, 0, 200, 20)
         assert file.crs.to_epsg() == 4326
+
+
+def test_the_first_meridian_is_there_once(tmp_path: Path) -> None:
+    source = made(tmp_path / "cyclic.nc", np.arange(0.0, 361, 10))
+    cutout = cut(source, array="t2", index={"time": 0}, bounds=(-15, -10, 25, 10))
+    np.testing.assert_array_equal(cutout.coords["lon"].data, [350, 360, 370, 380])
+    with xarray.open_dataset(source) as dataset:
+        whole = dataset.t2[0].values
+    expected = np.concatenate([whole[:, 35:37], whole[:, 1:3]], 1)
+    np.testing.assert_array_equal(cutout.data, expected[: cutout.shape[0]])

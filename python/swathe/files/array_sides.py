@@ -36,12 +36,24 @@ def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int) -> ArrayCutou
         for word in (key, *str(each.attrs.get("bounds", "")).split())
     }
 
+    # A grid may have its first meridian again at its end.
+    is_repeated = any(
+        _is_same_meridian(first.coords[key], second.coords[key])
+        for key in longitudes & first.coords.keys()
+        if first.coords[key].dims == (name,)
+    )
+
     def join(key: str, one: Variable, other: Variable) -> Variable:
         import numpy as np
 
         if name not in one.dims:
             return one
         at = one.dims.index(name)
+        if is_repeated:
+            rest = np.delete(other.data, 0, at)
+            other = replace(other, data=rest)
+            if not rest.size:
+                return one
         if key in longitudes and one.data.dtype.kind in "iuf":
             one, other = _continuous(one, other, at)
         return replace(one, data=np.concatenate([one.data, other.data], at))
@@ -50,7 +62,7 @@ def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int) -> ArrayCutou
         return {key: join(key, one, others[key]) for key, one in ones.items()}
 
     stop = list(first.region.stop)
-    stop[axis] += second.region.stop[axis] - second.region.start[axis]
+    stop[axis] += second.region.stop[axis] - second.region.start[axis] - is_repeated
     return replace(
         first,
         main=join("", first.main, second.main),
@@ -74,3 +86,14 @@ def _continuous(one: Variable, other: Variable, axis: int) -> tuple[Variable, Va
     turn = 360 * np.rint((last - first) / 360)
     data[1] = data[1] + data[1].dtype.type(turn)
     return Variable(data[0], one.dims, attrs), Variable(data[1], one.dims, attrs)
+
+
+def _is_same_meridian(one: Variable, other: Variable) -> bool:
+    """Check whether longitudes end where others begin, but for whole turns."""
+    import numpy as np
+
+    if one.data.dtype.kind not in "iuf" or not one.data.size or not other.data.size:
+        return False
+    last, first = (physical_values(each).astype("f8") for each in (one, other))
+    turns = (last[-1] - first[0]) / 360
+    return bool(turns != 0 and np.isclose(turns, np.rint(turns), rtol=0, atol=1e-9))

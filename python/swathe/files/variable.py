@@ -126,6 +126,46 @@ def physical_values(variable: ArrayElements, fill: Any = None) -> NDArray[Any]:
     return floats
 
 
+def with_one_fill(variable: ArrayElements) -> tuple[NDArray[Any], Any]:
+    """Return elements as stored, and the only value that says that there is none.
+
+    Where `physical_values` has NaN for another reason than this value, as `missing_value` or the
+    valid range, the element becomes it; of floats it becomes NaN.
+
+    Returns:
+        The elements, and the value in their type; `None` if no element lacks a value and none is
+        named, or the type has no value for it: then the elements are as they are.
+    """
+    import numpy as np
+
+    data, attrs = variable.data, variable.attrs
+    if data.dtype.kind not in "iuf":
+        return data, None
+    mask = np.ma.getmaskarray(masked_values(variable))
+    if data.dtype.kind == "f":
+        fill = data.dtype.type(np.nan)
+        return (np.where(mask, fill, data) if mask.any() else data), fill
+    named = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
+    fill = _as_element(named, data.dtype)
+    if fill is None:
+        return data, None
+    return (np.where(mask, fill, data) if mask.any() else data), fill
+
+
+def _as_element(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number in a type of integers; `None` if the type does not have it."""
+    import numpy as np
+
+    if value is None or isinstance(value, str | bytes) or np.size(value) != 1:
+        return None
+    limits = np.iinfo(dtype)
+    # Of the other sign, as files with `_Unsigned` have it.
+    if not np.isfinite(value) or value != np.rint(value):
+        return None
+    number = int(value)
+    return dtype.type(number) if limits.min <= number <= limits.max else None
+
+
 def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArray[Any, Any]:
     """Return physical values by the CF conventions (2.5.1, 8.1), masked where there is none.
 

@@ -102,3 +102,42 @@ def test_a_coordinate_of_one_value_is_an_extension(data: Path, tmp_path: Path) -
             assert [hdu.name for hdu in hdus] == ["air", "time", "lat", "lon"]
             assert hdus["time"].data.tolist() == [time.item()]
             assert hdus["time"].header["BUNIT"] == time.attrs["units"]
+
+
+def hdf5_with(path: Path, values: Any, **attrs: Any) -> Path:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["t"] = values
+        file["t"].attrs.update(attrs)
+    return path
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_what_has_no_value_is_nan_or_blank(tmp_path: Path, dtype: str) -> None:
+    values = np.arange(1, 13, dtype=dtype).reshape(3, 4)
+    values[0, 1], values[1, 2], values[2, 3] = -9999, -999, 5000
+    of_type = np.dtype(dtype).type
+    attrs = {"_FillValue": of_type(-9999), "missing_value": of_type(-999), "valid_max": 4000}
+    if dtype == "i2":
+        attrs |= {"scale_factor": 0.5}
+    cutout = cut(hdf5_with(tmp_path / "a.h5", values, **attrs), array="/t", box=(0, 0, 4, 3))
+    expected = cutout.physical
+    assert np.isnan(expected).sum() == 3
+    cutout.write(tmp_path / "cut.fits")
+    np.testing.assert_array_equal(fits.getdata(tmp_path / "cut.fits"), expected)
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+@pytest.mark.parametrize("fill", [1e20, np.nan, 2.5])
+def test_a_fill_value_that_is_none_of_the_type_is_left_out(tmp_path: Path, fill: float) -> None:
+    values = np.arange(12, dtype="i2").reshape(3, 4)
+    source = hdf5_with(tmp_path / "a.h5", values, missing_value=fill)
+    cut(source, array="/t", box=(0, 0, 4, 3)).write(tmp_path / "cut.fits")
+    with fits.open(tmp_path / "cut.fits") as hdus:
+        assert "BLANK" not in hdus[0].header
+        np.testing.assert_array_equal(hdus[0].data, values)
+    rasterio = pytest.importorskip("rasterio")
+    cut(source, array="/t", box=(0, 0, 4, 3)).write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        assert file.nodata is None
+        assert file.dataset_mask().all()

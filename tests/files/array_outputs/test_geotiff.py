@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.core.errors import OutputError
 
 cut: Any = swathe.cut
 xarray = pytest.importorskip("xarray")
@@ -96,3 +97,41 @@ def test_quality_planes_that_a_file_leaves_out_are_a_warning(tmp_path: Path, suf
     assert (tmp_path / f"cut.{suffix}").stat().st_size
     cutout.write(tmp_path / "cut.nc")  # no warning, which would be an error here
     cut(tmp_path / "a.nc", array="t2", box=(0, 0, 3, 3)).write(tmp_path / f"b.{suffix}")
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+def test_a_part_without_an_axis_of_the_map_has_no_place(tmp_path: Path) -> None:
+    tifffile = pytest.importorskip("tifffile")
+    source = tmp_path / "a.tif"
+    tags = [(33550, 12, 3, (2.0, 2.0, 0.0), True), (33922, 12, 6, (0, 0, 0, 10.0, 20.0, 0), True)]
+    values = np.arange(5 * 7 * 3, dtype="u1").reshape(5, 7, 3)
+    tifffile.imwrite(source, values, extratags=tags, photometric="rgb")
+    with rasterio.open(source) as file:
+        assert not file.transform.is_identity
+    cutout = swathe.cut(source, index={"y": 2})
+    assert "y" not in cutout.dims
+    cutout.write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        assert file.transform.is_identity and file.crs is None
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+def test_texts_that_are_not_ascii_are_kept(tmp_path: Path) -> None:
+    tifffile = pytest.importorskip("tifffile")
+    text = '<GDALMetadata><Item name="UNITTYPE" sample="0" role="unittype">°C</Item></GDALMetadata>'
+    values = np.arange(20, dtype="i2").reshape(4, 5)
+    metadata = (42112, 2, 0, text.encode(), True)
+    tifffile.imwrite(tmp_path / "a.tif", values, extratags=[metadata])
+    swathe.cut(tmp_path / "a.tif", box=(1, 1, 3, 2)).write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        assert file.units == ("°C",)
+        np.testing.assert_array_equal(file.read(1), values[1:3, 1:4])
+
+
+def test_numbers_of_more_than_64_bits_are_refused(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["t"] = np.ones((3, 4), np.longdouble)
+    cutout = swathe.cut(tmp_path / "a.h5", array="/t", box=(0, 0, 2, 2))
+    with pytest.raises(OutputError, match="axes of numbers for TIFF, found"):
+        cutout.write(tmp_path / "cut.tif")

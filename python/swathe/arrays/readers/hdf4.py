@@ -254,6 +254,8 @@ class _Array:
         if dtype.names:
             return None
         value = self.attributes.get("_FillValue", self._chunk_fill)
+        if value is None and dtype.kind == "S":
+            return bytes(dtype.itemsize)
         if value is None:
             value = FLOAT_FILL if dtype.kind == "f" else FILLS.get(dtype.str[1:], 0)
         if isinstance(value, str):

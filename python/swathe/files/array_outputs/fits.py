@@ -22,7 +22,14 @@ from swathe.files.places.attribute_wcs import (
     mapping_names,
     without_wcs,
 )
-from swathe.files.variable import SCALING, Variable, number_of, physical_values
+from swathe.files.variable import (
+    SCALING,
+    Variable,
+    masked_values,
+    number_of,
+    physical_values,
+    with_one_fill,
+)
 
 if TYPE_CHECKING:
     from astropy.io import fits
@@ -113,6 +120,15 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
         data, is_packed = physical_values(variable), False
         attrs = {key: value for key, value in attrs.items() if key not in PACKING}
         kind = data.dtype.str[1:]
+    fill = None
+    if kind[0] in "iuf":
+        left = replace(variable, data=data, attrs=attrs)
+        data, fill = with_one_fill(left)
+        if fill is None and np.ma.getmaskarray(masked_values(left)).any():
+            # No integer of this type says that there is no value.
+            data, is_packed = physical_values(left), False
+            attrs = {key: value for key, value in attrs.items() if key not in PACKING}
+        kind = data.dtype.str[1:]
     if kind in OTHERS:
         data, kind = data.astype(OTHERS[kind]), OTHERS[kind]
     if kind not in (*PLAIN, *OFFSETS, "f4", "f8"):
@@ -124,8 +140,7 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     if is_packed:
         header["BSCALE"] = float(number_of(attrs.get("scale_factor", 1)))
         header["BZERO"] = float(number_of(attrs.get("add_offset", 0)))
-    fill = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
-    if fill is not None and data.dtype.kind in "iu" and np.size(fill) == 1:
+    if fill is not None and data.dtype.kind in "iu":
         header["BLANK"] = int(fill) - OFFSETS.get(kind, 0)
     header["EXTNAME"] = name[:68].encode("ascii", "replace").decode()
     unit = attrs.get("units")

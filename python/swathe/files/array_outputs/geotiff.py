@@ -28,6 +28,8 @@ DEGREES = {"GTModelTypeGeoKey": 2, "GTRasterTypeGeoKey": 1, "GeographicTypeGeoKe
 """Keys of a grid of longitudes and latitudes: WGS 84, pixels are areas."""
 HALF_TURN = 180.0
 """Degrees of the meridian where maps of EPSG:4326 end."""
+MOST_BYTES = 8
+"""Of a number: readers know none that is longer."""
 ROLES = {"scale_factor": "scale", "add_offset": "offset", "units": "unittype"}
 """Roles of items of GDAL by the names of attributes."""
 
@@ -47,7 +49,8 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     import numpy as np
 
     data, dims = cutout.data, cutout.dims
-    if data.ndim not in (2, 3) or data.dtype.kind not in "iuf" or not data.size:
+    is_number = data.dtype.kind in "iuf" and data.dtype.itemsize <= MOST_BYTES
+    if data.ndim not in (2, 3) or not is_number or not data.size:
         raise OutputError(
             f"{cutout.url}, array {cutout.path}: expected two or three axes of numbers for TIFF, "
             f"found {cutout.shape}, {cutout.dtype}: choose with index="
@@ -93,7 +96,11 @@ def _tags(cutout: VariableSet, bands: int) -> list[tuple[int, int, int, Any, boo
     tags: list[tuple[int, int, int, Any, bool]] = []
     for name, code in (("GDAL_METADATA", METADATA), ("GDAL_NODATA", NODATA)):
         if name in attrs:
-            tags.append((code, BYTE_STRING, 0, str(attrs[name]), True))
+            # As GDAL writes and reads them.
+            tags.append((code, BYTE_STRING, 0, str(attrs[name]).encode(), True))
+    if _has_place(attrs) and not {"y", "x"} <= set(cutout.dims):
+        # What is left of a map has other axes.
+        return tags
     grid = {} if _has_place(attrs) else _grid_place(cutout)
     for code, numbers in (grid or placement(cutout)).items():
         tags.append((code, DOUBLE, len(numbers), tuple(map(float, numbers)), True))
@@ -115,11 +122,25 @@ def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
             for band in range(bands)
         ]
     tags = {"GDAL_METADATA": f"<GDALMetadata>{''.join(items)}</GDALMetadata>"} if items else {}
-    fill = attrs.get("_FillValue", attrs.get("missing_value"))
-    if fill is not None and np.size(fill) == 1 and not isinstance(fill, str):
-        one = np.asarray(fill).astype(cutout.dtype).reshape(1)
-        tags["GDAL_NODATA"] = str(_without_sign(one, attrs)[0])
-    return {name: text for name, text in tags.items() if text.isascii()}
+    fill = _fill_of(cutout)
+    if fill is not None:
+        one = _without_sign(np.asarray(fill, cutout.dtype).reshape(1), attrs)[0]
+        tags["GDAL_NODATA"] = str(one)
+    return tags
+
+
+def _fill_of(cutout: VariableSet) -> Any:
+    """Return the fill value, if it is one of the type of the elements."""
+    import numpy as np
+
+    fill = number_of(cutout.attrs.get("_FillValue", cutout.attrs.get("missing_value")))
+    if fill is None or isinstance(fill, str | bytes) or np.size(fill) != 1:
+        return None
+    if cutout.dtype.kind == "f":
+        return fill
+    limits = np.iinfo(cutout.dtype)
+    is_of_type = np.isfinite(fill) and fill == np.rint(fill) and limits.min <= fill <= limits.max
+    return int(fill) if is_of_type else None
 
 
 def _has_place(attrs: Mapping[str, Any]) -> bool:
@@ -204,7 +225,7 @@ def _key_tags(attrs: Mapping[str, Any]) -> list[tuple[int, int, int, Any, bool]]
     for name in sorted(set(attrs) & set(codes), key=lambda each: codes[each]):
         value = attrs[name]
         if isinstance(value, str):
-            rows.append((codes[name], TEXTS, len(value) + 1, len(text)))
+            rows.append((codes[name], TEXTS, len(value.encode()) + 1, len(text.encode())))
             text += f"{value}|"
         elif np.asarray(value).dtype.kind in "iu":
             rows.append((codes[name], 0, 1, int(value)))
@@ -222,5 +243,5 @@ def _key_tags(attrs: Mapping[str, Any]) -> list[tuple[int, int, int, Any, bool]]
     if doubles:
         tags.append((DOUBLES, DOUBLE, len(doubles), tuple(doubles), True))
     if text:
-        tags.append((TEXTS, BYTE_STRING, 0, text, True))
+        tags.append((TEXTS, BYTE_STRING, 0, text.encode(), True))
     return tags

@@ -16,8 +16,24 @@ TYPES = ("S1", "i1", "i2", "i4", "f4", "f8")
 
 
 def fits_classic(cutout: VariableSet) -> bool:
-    """Check whether NetCDF classic has the types of all variables and attributes."""
+    """Check whether NetCDF classic has the types of all variables and attributes.
+
+    scipy, which writes it, spoils names that are not ASCII, and attributes named as members of its
+    own objects.
+    """
     import numpy as np
+    from scipy.io import netcdf_file  # type: ignore[import-untyped]
+
+    with netcdf_file(BytesIO(), "w", version=2) as output:
+        output.createDimension("one", 1)
+        members = [set(dir(output.createVariable("one", "i4", ("one",)))), set(dir(output))]
+    of_variables = {name for each in cutout.variables.values() for name in each.attrs} - INTERNAL
+    of_file = set(cutout.global_attrs) - INTERNAL
+    names = {*cutout.variables, *axis_lengths(cutout), *of_variables, *of_file}
+    if not all(name.isascii() for name in names):
+        return False
+    if of_variables & members[0] or of_file & members[1]:
+        return False
 
     values = [each.data for each in cutout.variables.values()]
     owners = [each.attrs for each in cutout.variables.values()] + [cutout.global_attrs]
@@ -27,7 +43,7 @@ def fits_classic(cutout: VariableSet) -> bool:
 
 def classic_bytes(cutout: VariableSet) -> bytes:
     """Return a file of NetCDF classic; `fits_classic` says whether it can hold the cut."""
-    from scipy.io import netcdf_file  # type: ignore[import-untyped]
+    from scipy.io import netcdf_file
 
     content = BytesIO()
     with netcdf_file(content, "w", version=2) as output:
