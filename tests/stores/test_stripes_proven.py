@@ -273,6 +273,28 @@ def test_a_version_that_was_replaced_is_not_mixed(lab: Lab, tmp_path: Path) -> N
     assert_cuts_are_right(lab)
 
 
+def test_damage_at_the_beginning_of_a_part_on_an_exchanged_disk_is_repaired(
+    tmp_path: Path,
+) -> None:
+    with large_object(tmp_path) as (parts, content):
+        for part, at in ((parts[0], 5), (parts[1], 2_000_000)):
+            with part.open("r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 1]))
+        numbers = [part.suffix for part in parts]
+        places = [part.parent for part in parts]
+        for number, to in ((0, 2), (2, 0)):
+            moved = parts[number].rename(places[to] / "moved")
+            moved.rename(places[to] / parts[number].name)
+        assert numbers == [".0", ".1", ".2"]
+        assert swathe.fs().cat_file("wide/large") == content
+        assert swathe.stores.repair_stripes("wide", deep=True).parts == 2
+        assert swathe.stores.check_stripes("wide", deep=True).is_whole
+        assert [len([*place.glob("large.stripe.*")]) for place in places] == [1, 1, 1]
+
+
 def test_damage_in_two_places_of_two_servers_is_repaired(tmp_path: Path) -> None:
     """Both parts were changed later, and one of them at its beginning: its server refuses it."""
     content = np.random.default_rng(8).bytes(3_000_000)

@@ -8,10 +8,13 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_store_api::{Source, StoreError, Traffic, Version};
+use swathe_store_api::{Interrupt, Source, StoreError, Traffic, Version};
 
 /// A part that was not found on other servers is not looked for there again before.
 const SEARCH_PAUSE: Duration = Duration::from_secs(5);
+
+/// A part is found on another server at most so often while its object is open.
+const MOST_MOVES: u32 = 16;
 
 /// A part, and what is known of it.
 pub(crate) struct Part {
@@ -270,6 +273,9 @@ impl Part {
                 }
                 // It may be on the server that does not answer.
                 Err(error) => {
+                    if let StoreError::Damaged { .. } = error {
+                        *self.place() = Some(server.clone());
+                    }
                     let is_absence = matches!(last, None | Some(StoreError::NotFound { .. }));
                     last = if is_absence { Some(error) } else { last };
                 }
@@ -306,24 +312,38 @@ impl Part {
         self.open()
     }
 
-    /// Look for it on the other servers, unless that was in vain a moment ago; true if one has it. Its
-    /// own server does not have it, or does not say.
+    /// Look for it on the other servers, unless that was in vain a moment ago; true if one has it. The
+    /// server that had it does not have it any more, or does not say.
     pub(crate) fn find_elsewhere(&self) -> bool {
         let lock = || self.last_search.lock().unwrap_or_else(PoisonError::into_inner);
         let was_searched = lock().is_some_and(|at| at.elapsed() < SEARCH_PAUSE);
-        if was_searched || self.others.is_empty() {
+        if was_searched || self.others.is_empty() || self.move_count() >= MOST_MOVES {
             return false;
         }
-        let before = self.place().as_ref().map(|server| server.name.clone());
-        let answering: Vec<_> =
-            self.others.iter().filter(|server| !server.is_silent()).cloned().collect();
-        let path = self.path.clone();
-        let sources = ask_all(&answering, move |_, server| server.open(&path));
+        let before = self.holder().or_else(|| self.servers.first().cloned());
+        // Also on its own, if it was found elsewhere: the disks may be back.
+        let answering: Vec<_> = self
+            .servers
+            .iter()
+            .chain(&self.others)
+            .filter(|server| !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, server)))
+            .filter(|server| !server.is_silent())
+            .cloned()
+            .collect();
+        let (path, size) = (self.path.clone(), self.size);
+        // A server that refuses it because of damage at its beginning has it.
+        let sources = ask_all(&answering, move |_, server| match server.open(&path) {
+            Err(StoreError::Damaged { .. }) => server.assume_size(&path, size),
+            result => result.map(Some),
+        });
+        if Interrupt::current().is_set() {
+            return false;
+        }
         let is_it = |source: &Arc<dyn Source>| source.len() == self.size;
         let found = answering
             .into_iter()
             .zip(sources)
-            .find_map(|(server, source)| Some((server, source.ok().filter(is_it)?)));
+            .find_map(|(server, source)| Some((server, source.ok().flatten().filter(is_it)?)));
         if let Some(own) = self.servers.first() {
             own.note_search(found.is_some());
         }
@@ -331,10 +351,6 @@ impl Part {
             *lock() = Some(Instant::now());
             return false;
         };
-        if before.as_ref() == Some(&server.name) {
-            // It failed there, and is looked for again later.
-            *lock() = Some(Instant::now());
-        }
         *self.place() = Some(server);
         *self.lock() = State::Open { source, is_assumed: false };
         self.moves.fetch_add(1, Ordering::Relaxed);

@@ -67,11 +67,6 @@ impl ShardRanges {
         self.0.contains_key(&id)
     }
 
-    /// Number of ranges of a shard.
-    pub(crate) fn count(&self, id: ShardId) -> usize {
-        self.0.get(&id).map_or(0, Vec::len)
-    }
-
     /// Whether it has some of a range of a shard.
     pub(crate) fn overlaps(&self, id: ShardId, range: &Range<u64>) -> bool {
         let mut ranges = self.0.get(&id).into_iter().flatten();

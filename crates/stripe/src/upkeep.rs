@@ -64,7 +64,7 @@ impl Upkeep {
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
         let (mut parts, mut lost_parts, mut losses) = (Vec::new(), 0, BTreeMap::new());
-        for (report, damages) in check_parts(&object, deep, &RepairProgress::default())? {
+        for (report, damages) in check_parts(&object, (deep, false), &RepairProgress::default())? {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !damages.is_empty() => {
@@ -115,7 +115,7 @@ impl Upkeep {
         let layout = object.layout();
         let mut report = RepairReport::default();
         let (mut bad, mut unreachable) = (Vec::new(), 0);
-        for (number, (part, _)) in (0..).zip(check_parts(&object, deep, progress)?) {
+        for (number, (part, _)) in (0..).zip(check_parts(&object, (deep, true), progress)?) {
             if deep && matches!(part.state, PieceState::Whole | PieceState::Damaged) {
                 report.bytes_read += layout.part_bytes(number);
             }
@@ -262,10 +262,11 @@ fn state_of(error: &StoreError) -> PieceState {
 /// checksum is of.
 type CheckedPart = (PieceReport, Vec<u64>);
 
-/// Look at all parts at the same time; with `deep`, read them.
+/// Look at all parts at the same time; with `deep`, read them. Those whose servers do not answer are
+/// looked for on the others if too many are not whole, or, with `all_places`, in any case.
 fn check_parts(
     object: &Arc<Object>,
-    deep: bool,
+    (deep, all_places): (bool, bool),
     progress: &RepairProgress,
 ) -> Result<Vec<CheckedPart>, StoreError> {
     let (scope, interrupt) = (Scope::current(), Interrupt::current());
@@ -288,8 +289,8 @@ fn check_parts(
     })
     .and_then(|mut checks| {
         let is_whole = |check: &&CheckedPart| check.0.state == PieceState::Whole;
-        if checks.len() - checks.iter().filter(is_whole).count() <= object.layout().parity as usize
-        {
+        let losses = checks.len() - checks.iter().filter(is_whole).count();
+        if !all_places && losses <= object.layout().parity as usize {
             return Ok(checks);
         }
         // The disk of a server that does not answer may be on another one.

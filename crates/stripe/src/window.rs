@@ -15,7 +15,7 @@ use crate::read_events::{StageEvents, record_damage, record_hedge};
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -24,8 +24,8 @@ use swathe_store_api::{Source, StoreError};
 /// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
-/// A shard of which a server tells more damaged ranges is not asked for any more, unless it is needed:
-/// each costs a request.
+/// A shard of which a server tells damage more often is not asked for any more, unless it is needed:
+/// each time costs a request.
 const MOST_DAMAGES_OF_SHARD: usize = 8;
 
 /// Some requests, and what was asked for to answer them.
@@ -36,7 +36,9 @@ pub(crate) struct Window {
     shards: Shards,
     /// Bytes of shards that are not what was written, in whole blocks of checksums.
     bad: ShardRanges,
-    /// Shards with so many damaged ranges that they are not asked for.
+    /// How often servers told of damage of a shard.
+    damage_counts: HashMap<ShardId, usize>,
+    /// Shards of which they did so often that they are not asked for.
     bad_shards: HashSet<ShardId>,
     /// How many that are.
     most_damages: usize,
@@ -95,6 +97,7 @@ impl Window {
             targets,
             shards: Shards::default(),
             bad: ShardRanges::default(),
+            damage_counts: HashMap::new(),
             bad_shards: HashSet::new(),
             most_damages: MOST_DAMAGES_OF_SHARD,
             sums_error: None,
@@ -345,10 +348,16 @@ impl Window {
                 known.push(*byte);
                 self.note_damage(number, &damages, &format!("byte {byte} is damaged: {why}"));
                 for (id, _) in damages.iter() {
-                    if self.bad.count(id) > self.most_damages {
+                    let count = self.damage_counts.entry(id).or_default();
+                    *count += 1;
+                    if *count > self.most_damages {
                         self.bad_shards.insert(id);
                     }
                 }
+                return Ok(());
+            }
+            // Its server refused to open it, as its beginning is damaged.
+            if source.is_none() && part.open_despite_damage().is_ok() {
                 return Ok(());
             }
             // It lies between what was asked for, and was read with that. A server that says so of

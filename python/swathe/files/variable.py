@@ -145,8 +145,8 @@ def with_one_fill(variable: ArrayElements) -> tuple[NDArray[Any], Any]:
     if data.dtype.kind == "f":
         fill = data.dtype.type(np.nan)
         return (np.where(mask, fill, data) if mask.any() else data), fill
-    named = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
-    fill = _as_element(named, data.dtype)
+    value = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
+    fill = _as_element(value, data.dtype)
     if fill is None:
         return data, None
     return (np.where(mask, fill, data) if mask.any() else data), fill

@@ -283,7 +283,7 @@ def rebalance_stripes(
         NoSuchStoreError: If there is no such store.
         OptionError: If it is not striped.
         NotFoundError, AccessError: If it cannot be listed.
-        SourceError: If it cannot be listed, or objects are to be written and a server is away.
+        SourceError: If it cannot be listed, or a server is away.
     """
     began_s = time.perf_counter()
     store, engine = _stripe_of(place)

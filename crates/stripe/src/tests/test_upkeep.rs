@@ -174,6 +174,41 @@ fn with_one_of_two_exchanged_disks_away_the_other_is_read() {
 }
 
 #[test]
+fn disks_that_are_put_back_are_found_by_who_reads_meanwhile() {
+    let stripe = TestStripe::new(3, 1, true);
+    let bytes = bytes_of(9_000_000, 6);
+    stripe.put("a", &bytes, false).expect("written");
+    let source = stripe.open("a").expect("open");
+    for _ in 0..4 {
+        let mut found = vec![0; bytes.len()];
+        source.read_exact_at(0, &mut found).expect("read");
+        assert!(found == bytes);
+        exchange(&stripe);
+    }
+}
+
+#[test]
+fn with_two_spare_parts_none_is_rebuilt_beside_another() {
+    let stripe = TestStripe::new(4, 2, true);
+    let bytes = bytes_of(300_000, 6);
+    stripe.put("a", &bytes, false).expect("written");
+    exchange(&stripe);
+    // The server that has the first part; the last is on the first server.
+    stripe.kill(3, true);
+    let upkeep = Upkeep(stripe.store.clone());
+    let url = TestStripe::url("a");
+    let repair = upkeep.repair(&url, false, &RepairProgress::default()).expect("tried");
+    assert_eq!(repair.rebuilt_parts, [""; 0]);
+    assert!((0..3).all(|server| stripe.files(server, false).len() == 1));
+    assert!(stripe.get("a").expect("read") == bytes);
+    stripe.kill(3, false);
+    fs::remove_file(stripe.part(3)).expect("removed");
+    let repair = upkeep.repair(&url, false, &RepairProgress::default()).expect("repaired");
+    assert_eq!(repair.rebuilt_parts, ["s3:"]);
+    assert!((0..4).all(|server| stripe.files(server, false).len() == 1));
+}
+
+#[test]
 fn a_part_is_rebuilt_where_no_other_one_is() {
     let stripe = TestStripe::new(4, 1, false);
     let bytes = bytes_of(300_000, 6);
