@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import swathe
 from swathe.arrays import indexing
 from swathe.arrays.array_tree import decode_attribute, dtype_of
 from swathe.arrays.index_writer import CHUNK
@@ -298,3 +299,18 @@ def test_nodes_that_lie_name_no_bytes_outside_of_themselves(count: int) -> None:
     node[24:] = bytes(len(node) - 24)
     children = hdf5_tree.children_of(memoryview(node), 512)
     assert list(children) == ([(512, 2616)] * count if count < 65 else [])
+
+
+@pytest.mark.parametrize("name", ["STD_B8LE", "STD_B16LE", "STD_B32BE", "STD_B64LE"])
+def test_bitfields_are_unsigned_integers(tmp_path: Path, name: str) -> None:
+    h5py = pytest.importorskip("h5py")
+    size = int(name[5:-2]) // 8
+    values = np.arange(1, 7, dtype=f"{'>' if name.endswith('BE') else '<'}u{size}").reshape(2, 3)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["ok"] = np.arange(4.0)
+        space = h5py.h5s.create_simple((2, 3))
+        bits = h5py.h5d.create(file.id, b"bits", getattr(h5py.h5t, name), space)
+        bits.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    with swathe.open(tmp_path / "a.h5") as file:
+        np.testing.assert_array_equal(file["/ok"].section[:], np.arange(4.0))
+        np.testing.assert_array_equal(file["/bits"].section[:, :], values)

@@ -21,10 +21,13 @@ pub(crate) struct Guess {
 }
 
 impl Axis {
-    /// Cells of the same size. Each edge is rounded once, so the last one is `end`.
+    /// Cells of the same size. Edges of whole parts of a degree are the nearest numbers to their decimal
+    /// values: there the product of a bound and the number of cells is exact.
     pub(crate) fn regular(start: f64, end: f64, cells: usize) -> Axis {
-        let edges = (0..=cells).map(|at| start + (at as f64 * (end - start)) / cells as f64);
-        Axis::of(edges.collect(), true)
+        let number = cells as f64;
+        let edge = |at: usize| (start * number + at as f64 * (end - start)) / number;
+        let inner = (1..cells).map(edge);
+        Axis::of([start].into_iter().chain(inner).chain([end]).collect(), true)
     }
 
     /// Rows around Gaussian latitudes: edges midway between them, and the poles.
@@ -43,8 +46,8 @@ impl Axis {
     /// The guess of cells; none if they differ in size.
     pub(crate) fn guess(&self) -> Option<Guess> {
         let (cells, start) = (self.cells() as f64, self.edges[0]);
-        // An edge, a turned coordinate, their difference and the product are rounded once each. All
-        // are at most 720 degrees, so 2^-50 of that, in cells, is beyond their sum.
+        // An edge is rounded four times; a turned coordinate, their difference and the product once
+        // each. All are at most 720 degrees, so 2^-50 of that, in cells, is beyond their sum.
         let slack = (cells + 720.0 * self.per_degree) / f64::from(1 << 25) / f64::from(1 << 25);
         let guess = Guess { start, per_degree: self.per_degree, slack, last: cells - 1.0 };
         self.is_even.then_some(guess)
@@ -108,4 +111,30 @@ fn legendre(degree: usize, x: f64) -> (f64, f64) {
         (before, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
     }
     (value, degree as f64 * (x * value - before) / (x * x - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_the_nearest_numbers_to_their_decimal_values() {
+        for (cells, digits) in
+            [(3600, 1), (1800, 1), (36_000, 2), (720, 1), (1440, 2), (360_000, 3)]
+        {
+            let axis = Axis::regular(-180.0, 180.0, cells);
+            let step = 360.0 / cells as f64;
+            for (at, &edge) in axis.edges().iter().enumerate() {
+                let decimal = format!("{:.digits$}", -180.0 + step * at as f64);
+                assert_eq!(edge, decimal.parse::<f64>().expect("a number"), "{cells} {at}");
+                let cell = (at < cells).then_some(at);
+                assert_eq!(axis.cell(edge), cell, "{cells} {at}");
+            }
+        }
+        for (start, end, cells) in [(0.1, 0.7, 7), (-33.33, 12.1, 901), (1e-9, 90.0, 12)] {
+            let axis = Axis::regular(start, end, cells);
+            assert_eq!((axis.edges()[0], axis.edges()[cells]), (start, end));
+            assert!(axis.edges().windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
 }

@@ -206,11 +206,15 @@ class ArrayCutout:
         """Return the coordinates, the other variables and the array itself, by name.
 
         The attribute `coordinates` of the array names those that no axis has the name of, such as
-        the time of a plane (CF 5). A variable that is named by a path (CF 2.7) gets the
-        last part of it as its name, also in attributes.
+        the time of a plane (CF 5). Attributes of a GeoTIFF that place it are those of the part. A
+        variable that is named by a path (CF 2.7) gets the last part of it as its name, also in
+        attributes.
         """
+        from swathe.files.array_outputs.geotiff import attributes_of_part
+
         names = self._short_names()
-        coords, others, main = self.coords, self.others, self.main
+        coords, others = self.coords, self.others
+        main = replace(self.main, attrs=attributes_of_part(self))
         if names:
             coords = {names.get(name, name): _rename(each, names) for name, each in coords.items()}
             others = {names.get(name, name): _rename(each, names) for name, each in others.items()}

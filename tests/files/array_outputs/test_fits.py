@@ -112,12 +112,16 @@ def hdf5_with(path: Path, values: Any, **attrs: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "i1", "u1"])
 def test_what_has_no_value_is_nan_or_blank(tmp_path: Path, dtype: str) -> None:
     values = np.arange(1, 13, dtype=dtype).reshape(3, 4)
-    values[0, 1], values[1, 2], values[2, 3] = -9999, -999, 5000
     of_type = np.dtype(dtype).type
-    attrs = {"_FillValue": of_type(-9999), "missing_value": of_type(-999), "valid_max": 4000}
+    fill, missing, most = {"i1": (-99, -98, 100), "u1": (255, 254, 200)}.get(
+        dtype, (-9999, -999, 4000)
+    )
+    values[0, 1], values[1, 2], values[2, 3] = fill, missing, most + 1
+    attrs = {"_FillValue": of_type(fill), "missing_value": of_type(missing), "valid_max": most}
     if dtype == "i2":
         attrs |= {"scale_factor": 0.5}
     cutout = cut(hdf5_with(tmp_path / "a.h5", values, **attrs), array="/t", box=(0, 0, 4, 3))
@@ -125,6 +129,21 @@ def test_what_has_no_value_is_nan_or_blank(tmp_path: Path, dtype: str) -> None:
     assert np.isnan(expected).sum() == 3
     cutout.write(tmp_path / "cut.fits")
     np.testing.assert_array_equal(fits.getdata(tmp_path / "cut.fits"), expected)
+    rasterio = pytest.importorskip("rasterio")
+    cutout.write(tmp_path / "cut.tif")
+    with rasterio.open(tmp_path / "cut.tif") as file:
+        np.testing.assert_array_equal(file.dataset_mask() == 0, np.isnan(expected))
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+def test_values_that_no_fill_value_tells_are_warned_of(tmp_path: Path) -> None:
+    values = np.arange(12, dtype="u1").reshape(3, 4)
+    source = hdf5_with(tmp_path / "a.h5", values, valid_range=np.array([1, 9], "u1"))
+    cutout = cut(source, array="/t", box=(0, 0, 4, 3))
+    cutout.write(tmp_path / "cut.fits")
+    np.testing.assert_array_equal(fits.getdata(tmp_path / "cut.fits"), cutout.physical)
+    with pytest.warns(UserWarning, match="3 elements without a value have one in TIFF"):
+        cutout.write(tmp_path / "cut.tif")
 
 
 @pytest.mark.filterwarnings("ignore:Dataset has no geotransform")

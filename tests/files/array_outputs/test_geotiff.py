@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swathe
-from swathe.core.errors import OutputError
+from swathe.core.errors import NoOverlapError, OutputError
 
 cut: Any = swathe.cut
 xarray = pytest.importorskip("xarray")
@@ -135,3 +135,20 @@ def test_numbers_of_more_than_64_bits_are_refused(tmp_path: Path) -> None:
     cutout = swathe.cut(tmp_path / "a.h5", array="/t", box=(0, 0, 2, 2))
     with pytest.raises(OutputError, match="axes of numbers for TIFF, found"):
         cutout.write(tmp_path / "cut.tif")
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".h5", ".zarr"])
+@pytest.mark.parametrize("name", ["world.byte.tif", "RGB.byte.tif"])
+def test_a_part_in_another_format_has_its_own_place(
+    data: Path, tmp_path: Path, name: str, suffix: str
+) -> None:
+    for needed in ("pyproj", "zarr" if suffix == ".zarr" else "h5py"):
+        pytest.importorskip(needed)
+    source = data / "formats" / name
+    bounds = (10, 40, 20, 50) if name == "world.byte.tif" else (-78, 24, -77.5, 25)
+    swathe.cut(source, array="/0", bounds=bounds).write(tmp_path / f"cut{suffix}")
+    inner = (12, 42, 14, 44) if name == "world.byte.tif" else (-77.9, 24.2, -77.8, 24.4)
+    again = swathe.cut(tmp_path / f"cut{suffix}", array="/0", bounds=inner)
+    np.testing.assert_array_equal(again.data, swathe.cut(source, array="/0", bounds=inner).data)
+    with pytest.raises(NoOverlapError):
+        swathe.cut(tmp_path / f"cut{suffix}", array="/0", bounds=(100, 60, 102, 62))

@@ -54,7 +54,10 @@ def is_plain(of: Any, dtype: np.dtype[Any], filters: Sequence[str] = ()) -> bool
         return False
     if isinstance(of, h5t.TypeEnumID):
         return is_plain(of.get_super(), dtype, filters) or dtype.kind == "b"
-    if isinstance(of, h5t.TypeIntegerID | h5t.TypeBitfieldID):
+    if isinstance(of, h5t.TypeBitfieldID):
+        # h5py does not tell their precision; it gives their bits as they are stored.
+        return dtype.kind == "u"
+    if isinstance(of, h5t.TypeIntegerID):
         is_whole = of.get_precision() == 8 * of.get_size()
         is_zero_padded = "nbit" in filters and dtype.kind == "u"
         return of.get_offset() == 0 and (is_whole or is_zero_padded)

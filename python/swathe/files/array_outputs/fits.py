@@ -124,6 +124,9 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     if kind[0] in "iuf":
         left = replace(variable, data=data, attrs=attrs)
         data, fill = with_one_fill(left)
+        if kind == "i1":
+            # astropy reads no BLANK of bytes with a sign.
+            fill = None
         if fill is None and np.ma.getmaskarray(masked_values(left)).any():
             # No integer of this type says that there is no value.
             data, is_packed = physical_values(left), False

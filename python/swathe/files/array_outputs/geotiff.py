@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
@@ -9,7 +10,7 @@ from xml.sax.saxutils import escape
 from swathe.core.errors import OptionError, OutputError
 from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.places.coordinates import sureness_by
-from swathe.files.variable import number_of, physical_values
+from swathe.files.variable import Variable, masked_values, number_of, physical_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from swathe.files.variable import VariableSet
 
 SCALE, TIEPOINT, TRANSFORM = 33550, 33922, 34264
+PLACES = {"ModelPixelScale": SCALE, "ModelTiepoint": TIEPOINT, "ModelTransformation": TRANSFORM}
+"""Tags by the names of attributes."""
 KEYS, DOUBLES, TEXTS = 34735, 34736, 34737
 METADATA, NODATA = 42112, 42113
 BYTE_STRING, SHORT, DOUBLE = 2, 3, 12
@@ -69,7 +72,7 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     try:
         tifffile.imwrite(
             content,
-            _without_sign(data, cutout.attrs),
+            _without_sign(_with_fill(data, cutout), cutout.attrs),
             photometric="rgb" if is_colour else "minisblack",
             byteorder=">" if data.dtype.str.startswith(">") else "<",
             metadata=None,
@@ -127,6 +130,24 @@ def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
         one = _without_sign(np.asarray(fill, cutout.dtype).reshape(1), attrs)[0]
         tags["GDAL_NODATA"] = str(one)
     return tags
+
+
+def _with_fill(data: NDArray[Any], cutout: VariableSet) -> NDArray[Any]:
+    """Return elements, of which each without a value has the fill value: TIFF has one."""
+    import numpy as np
+
+    mask = np.ma.getmaskarray(masked_values(Variable(data, cutout.dims, cutout.attrs)))
+    if not mask.any():
+        return data
+    fill = _fill_of(cutout)
+    if fill is not None:
+        return np.where(mask, np.asarray(fill, data.dtype), data)
+    warnings.warn(
+        f"{cutout.url}, array {cutout.path}: {np.count_nonzero(mask)} elements without a value "
+        "have one in TIFF, as the array names no fill value of its type",
+        stacklevel=3,
+    )
+    return data
 
 
 def _fill_of(cutout: VariableSet) -> Any:
@@ -210,6 +231,18 @@ def placement(cutout: VariableSet) -> dict[int, NDArray[np.float64]]:
         matrix[:, 3] += matrix[:, 0] * x0 + matrix[:, 1] * y0
         tags[TRANSFORM] = matrix.ravel()
     return tags
+
+
+def attributes_of_part(cutout: VariableSet) -> dict[str, Any]:
+    """Return the attributes of a cut for files that keep them as they are: the place is the part's.
+
+    Without the axis y or x it has none.
+    """
+    if not _has_place(cutout.attrs):
+        return cutout.attrs
+    tags = placement(cutout) if {"y", "x"} <= set(cutout.dims) else {}
+    rest = {name: value for name, value in cutout.attrs.items() if name not in PLACES}
+    return rest | {name: tags[code] for name, code in PLACES.items() if code in tags}
 
 
 def _key_tags(attrs: Mapping[str, Any]) -> list[tuple[int, int, int, Any, bool]]:

@@ -13,6 +13,7 @@ from swathe.core.errors import FormatError, OptionError, RegionError
 from swathe.files.array_region import plane_axes
 from swathe.files.places.coordinates import check_size, index_box
 from swathe.files.places.grid import axis_ranges, check_axis
+from swathe.files.variable import number_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,10 +124,11 @@ def degrees_transformer(array: Array) -> Any:
     """Return what converts `(x, y)` to degrees: `None` if they are, else a pyproj transformer."""
     attrs = array.attrs
     what = f"{array.url}, array {array.path}"
-    model = attrs.get(MODEL)
+    # Attributes of HDF5 may be arrays of one number.
+    model = number_of(attrs.get(MODEL))
     if model == GEOGRAPHIC_MODEL:
-        units = attrs.get("GeogAngularUnitsGeoKey", DEGREES)
-        meridian = attrs.get("GeogPrimeMeridianGeoKey", GREENWICH)
+        units = number_of(attrs.get("GeogAngularUnitsGeoKey", DEGREES))
+        meridian = number_of(attrs.get("GeogPrimeMeridianGeoKey", GREENWICH))
         if units != DEGREES or meridian != GREENWICH:
             raise RegionError(
                 f"{what}: expected degrees ({DEGREES}) from Greenwich ({GREENWICH}), "
@@ -137,7 +139,7 @@ def degrees_transformer(array: Array) -> Any:
         raise RegionError(
             f"{what}: expected a geographic or projected image ({MODEL} 2 or 1), found {model}"
         )
-    code = attrs.get(PROJECTION, USER_CODE)
+    code = number_of(attrs.get(PROJECTION, USER_CODE))
     if importlib.util.find_spec("pyproj") is None:
         raise OptionError(
             f"{what}: expected latitude and longitude, found projection {code}: for bounds of "
