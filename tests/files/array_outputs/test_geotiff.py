@@ -108,7 +108,7 @@ def test_a_part_without_an_axis_of_the_map_has_no_place(tmp_path: Path) -> None:
     tifffile.imwrite(source, values, extratags=tags, photometric="rgb")
     with rasterio.open(source) as file:
         assert not file.transform.is_identity
-    cutout = swathe.cut(source, index={"y": 2})
+    cutout = cut(source, index={"y": 2})
     assert "y" not in cutout.dims
     cutout.write(tmp_path / "cut.tif")
     with rasterio.open(tmp_path / "cut.tif") as file:
