@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import swathe
 from swathe.arrays.readers import tiff
 from swathe.core.errors import FormatError, NoSuchHduError
 from tests.arrays.chunk_reader import Array, arrays_of, parts_of
@@ -372,3 +373,13 @@ def test_read_of_no_image_raises(tmp_path: Path) -> None:
             tiff.read(file, "/1", 0, 1)
         with pytest.raises(FormatError):
             tiff.read(file, "/0", 0, 41 * 53 + 1)
+
+
+def test_overviews_and_masks_are_not_the_default_array(data: Path) -> None:
+    for name in ("cogeo.tif", "lcmap_tiny_cog_2019.tif"):
+        file: Any
+        with swathe.open(data / "formats" / name) as file:
+            assert len(file.tree.arrays) > 1
+            assert [each.path for each in file.tree.planes()] == ["/0"]
+        cutout: Any = swathe.cut(data / "formats" / name, box=(1, 2, 5, 4))
+        assert cutout.path == "/0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import posixpath
+import re
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -98,6 +99,10 @@ class ArrayDescription:
             return None
         with _damage(f"elements of array {self.path}"):
             return base64.b64decode(self.storage["data"])
+
+
+TIFF_COPY = re.compile(r"/\d+/(overview_\d+|mask(_\d+)?|mask_overview_\d+)")
+"""Paths of smaller copies and of masks."""
 
 
 class ArrayTree:
@@ -206,8 +211,14 @@ class ArrayTree:
         return names
 
     def planes(self) -> list[ArrayDescription]:
-        """Return the arrays with two axes or more that are no coordinates of others."""
-        planes = [each for each in self.arrays.values() if len(each.shape) > 1]
+        """Return the arrays with two axes or more that are no coordinates of others.
+
+        Smaller copies and masks of the images of a TIFF are none.
+        """
+        is_copy = TIFF_COPY.fullmatch if self.format == "tiff" else lambda _: None
+        planes = [
+            each for each in self.arrays.values() if len(each.shape) > 1 and not is_copy(each.path)
+        ]
         coordinates = {other.path for each in planes for other in self.coordinates(each).values()}
         return [each for each in planes if each.path not in coordinates]
 
