@@ -314,3 +314,17 @@ def test_bitfields_are_unsigned_integers(tmp_path: Path, name: str) -> None:
     with swathe.open(tmp_path / "a.h5") as file:
         np.testing.assert_array_equal(file["/ok"].section[:], np.arange(4.0))
         np.testing.assert_array_equal(file["/bits"].section[:, :], values)
+
+
+def test_fields_out_of_order_are_refused_alone(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    compound = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
+    compound.insert(b"q", 4, h5py.h5t.STD_I32LE)
+    compound.insert(b"p", 0, h5py.h5t.STD_I32LE)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["ok"] = np.arange(4.0)
+        h5py.h5d.create(file.id, b"odd", compound, h5py.h5s.create_simple((3,)))
+    with swathe.open(tmp_path / "a.h5") as file:
+        np.testing.assert_array_equal(file["/ok"].section[:], np.arange(4.0))
+        with pytest.raises(FormatError, match="field p: expected it from byte 8, found it at 0"):
+            file["/odd"].section[:]

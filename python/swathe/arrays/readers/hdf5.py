@@ -298,7 +298,11 @@ def storage_of(
         return refusal(f"{missing}, which is not known"), UNKNOWN, shape
     if of.hasobject:
         return *_text_storage(dataset), shape
-    dtype = plain_dtype(of.base)
+    try:
+        dtype = plain_dtype(of.base)
+    except FormatError as error:
+        # The other arrays of the file can be read.
+        return refusal(str(error)), UNKNOWN, shape
     whole = shape + of.shape
     if math.prod(whole) * dtype.itemsize >= 1 << 63 or dtype.itemsize > MOST_ELEMENT_BYTES:
         text = f"{whole} elements of {dtype.itemsize} bytes"

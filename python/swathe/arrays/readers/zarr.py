@@ -181,7 +181,8 @@ def _add_array(writer: IndexWriter, members: Members, path: str, node: dict[str,
         storage = writer.chunks(chunk_shape, meta.codecs.filters, *table.T)
         # Zeros are no value that an array chose for what is missing.
         fill = meta.fill if any(meta.fill or b"") else None
-    except (FormatError, TypeError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        # The other arrays can be read.
         storage, fill = refusal(str(error)[:300]), None
     if not dtype.itemsize and storage["kind"] != "refused":
         storage = refusal("expected elements of some bytes, found none")
