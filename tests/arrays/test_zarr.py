@@ -248,7 +248,7 @@ NAMES = [
         "transpose",
     ),
     ({"codecs": "x"}, "codecs: expected"),
-    ({"codecs": [{"name": "bytes", "configuration": [1]}]}, "'list' object"),
+    ({"codecs": [{"name": "bytes", "configuration": [1]}]}, "a name and its"),
     ({"data_type": "string"}, "expected a type"),
     (
         {"data_type": {"name": "numpy.datetime64", "configuration": {"unit": "x" * 99}}},
