@@ -14,7 +14,9 @@ from swathe.algorithms.group_run import BoxSettings
 from swathe.sandbox import ModeCheck, UserIds, check
 from swathe.sandbox.launch import PROGRAM
 
-USERS = UserIds(71000, 4) if os.geteuid() == 0 else None
+# Of each process of tests its own: a run takes one that no other process uses.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+USERS = UserIds(71000 + 10 * WORKER, 4) if os.geteuid() == 0 else None
 
 
 def modes() -> list[ModeCheck]:
