@@ -41,7 +41,7 @@ from examples.launch import launch
 from examples.mse import differences
 from examples.volren.rendering import render
 from harness import BUILD, options
-from run_predictions import probe
+from run_predictions import LINKS, probe
 from stripe_lab import PROBE, LinkedServer, pattern
 from swathe.catalog import Catalog
 from swathe.operations.ray_casting import TransferFunction, View
@@ -69,8 +69,7 @@ PLACEMENTS = {
     "mixed": {"analysis": "far", "visualisation": "near", "restart": "tape"},
 }
 DOWN, INSTEAD = "mixed, tape down", {"analysis": "far", "visualisation": "near", "restart": "far"}
-PAPER, LINKS_OF_TODAY = "paper", {"lan": (1, 75_000_000), "wan": (56, 20_000_000)}
-"""Milliseconds of a round trip, and bytes/s of each direction."""
+PAPER = "paper"
 NAME = "astro3d"
 
 
@@ -107,7 +106,7 @@ class Row:
 
 def start_stores(stack: ExitStack, link: str) -> LinkedServer:
     """Start the servers, and name the stores in the catalogue; return the tape."""
-    rtt_ms, rate = LINKS_OF_TODAY.get(link, (FAR_RTT_MS, FAR_BYTES_PER_S))
+    rtt_ms, rate = LINKS.get(link, (FAR_RTT_MS, FAR_BYTES_PER_S))
     far = serve_slowly(rate, rtt_ms, stack, both_ways=link != PAPER)
     tape = serve_slowly(TAPE_BYTES_PER_S, round(1000 * TAPE_DUMP_S / ROUND_TRIPS), stack)
     near = links.FOLDER / "near"
@@ -230,7 +229,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=120, help="the last one (default: 120)")
     parser.add_argument("--every", type=int, default=6, help="iterations of a dump (default: 6)")
     parser.add_argument("--ranks", type=int, default=2, help="threads (default: 2)")
-    parser.add_argument("--links", choices=(PAPER, *LINKS_OF_TODAY), default=PAPER)
+    parser.add_argument("--links", choices=(PAPER, *LINKS), default=PAPER)
     words = parser.parse_args()
     if words.smoke:
         words.cells, words.iterations, words.every = 8, 2, 2

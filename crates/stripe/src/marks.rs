@@ -6,6 +6,7 @@
 //! without records says nothing, and is not used until a repair gives it the mark: its disk may only not
 //! be mounted. If all are empty, the store is a new one, unless its stripe is remembered.
 
+use crate::names::bare_name;
 use crate::question::{Grace, Standing, ask_all, ask_enough, majority, present};
 use crate::record_format::random_name;
 use crate::server::{MARK_PATH, Server, Strangeness, known_stripe};
@@ -246,7 +247,7 @@ pub(crate) fn mark_servers(servers: &[Arc<Server>], url: &str) -> Result<(), Sto
             return Ok(());
         }
         let away = servers.iter().zip(&files).filter(|(_, files)| files.is_err());
-        let away: Vec<&str> = away.map(|(server, _)| server.name.trim_end_matches(':')).collect();
+        let away: Vec<&str> = away.map(|(server, _)| bare_name(&server.name)).collect();
         if !away.is_empty() {
             let why = format!(
                 "expected all {} servers of a new store, found the others empty and no answer of {}; \
@@ -312,8 +313,7 @@ pub(crate) fn admit_empty_servers(
     }
     let most = parity.min(majority(servers.len()) - 1);
     if others.len() > most {
-        let names: Vec<&str> =
-            others.iter().map(|&at| servers[at].name.trim_end_matches(':')).collect();
+        let names: Vec<&str> = others.iter().map(|&at| bare_name(&servers[at].name)).collect();
         return Err(StoreError::Unsupported {
             url: url.to_string(),
             why: format!(

@@ -31,6 +31,11 @@ pub(crate) enum FileKind {
     Other,
 }
 
+/// The name of a server for a text: that of a store has a colon at its end.
+pub(crate) fn bare_name(server: &str) -> &str {
+    server.trim_end_matches(':')
+}
+
 /// The path of an object's record.
 pub(crate) fn record_path(path: &str) -> String {
     format!("{path}{SUFFIX}")

@@ -2,7 +2,7 @@
 
 use crate::hedge::Hedges;
 use crate::layout::{Layout, parts_of};
-use crate::names::part_path;
+use crate::names::{bare_name, part_path};
 use crate::object_records::Records;
 use crate::parity::Parity;
 use crate::part::Part;
@@ -117,15 +117,15 @@ impl Object {
         let absent = self.parts.iter().filter(|part| !part.is_there());
         // All of them are looked for.
         let found: Vec<&Part> = absent.filter(|part| part.find_elsewhere()).collect();
-        for message in found.iter().filter_map(|part| part.move_message()) {
-            self.note_move(&message);
-        }
+        found.iter().for_each(|part| self.note_move(part));
         !found.is_empty()
     }
 
-    /// Remember for the user where a part was found.
-    pub(crate) fn note_move(&self, message: &str) {
-        self.note(format!("{}: {message}", self.url));
+    /// Remember for the user that a part was found on another server, if it was.
+    pub(crate) fn note_move(&self, part: &Part) {
+        if let Some(message) = part.move_message() {
+            self.note(format!("{}: {message}", self.url));
+        }
     }
 
     /// Remember a warning for the user.
@@ -170,12 +170,11 @@ fn unwritten_parts(url: &str, header: &Header, servers: &[Arc<Server>]) -> Optio
         let mut all = servers.iter();
         let server = all.find(|server| server.name == part.server)?;
         let why = server.part_failure(&header.generation)?;
-        Some(format!("{} ({why})", part.server.trim_end_matches(':')))
+        Some(format!("{} ({why})", bare_name(&part.server)))
     };
     let absent = header.parts.iter().filter(|part| part.version.is_none());
-    let servers: Vec<String> = absent
-        .map(|part| name(part).unwrap_or_else(|| part.server.trim_end_matches(':').into()))
-        .collect();
+    let servers: Vec<String> =
+        absent.map(|part| name(part).unwrap_or_else(|| bare_name(&part.server).into())).collect();
     (!servers.is_empty()).then(|| {
         let servers = servers.join(", ");
         format!("{url}: written without its part on {servers}; see: swathe stripe repair")

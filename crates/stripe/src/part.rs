@@ -1,5 +1,6 @@
 //! A part of an open object: opened when it is first read.
 
+use crate::names::bare_name;
 use crate::part_costs::{Ask, PartCosts};
 use crate::question::ask_all;
 use crate::record_format::PartEntry;
@@ -158,7 +159,7 @@ impl Part {
 
     /// `why`, with its path and server.
     pub(crate) fn message(&self, why: impl Display) -> String {
-        format!("{} on {}: {why}", self.path, self.server_name().trim_end_matches(':'))
+        format!("{} on {}: {why}", self.path, bare_name(&self.server_name()))
     }
 
     /// Its path on its server.
@@ -284,7 +285,7 @@ impl Part {
         let absence = |why: String| StoreError::NotFound { url: self.path.clone(), why };
         Err(match last {
             Some(StoreError::NotFound { .. }) if !self.is_server_known() => {
-                let own = self.server_name.trim_end_matches(':');
+                let own = bare_name(&self.server_name);
                 absence(format!(": its server {own} is not in this store, and no other has it"))
             }
             Some(error) => error,
@@ -380,7 +381,7 @@ impl Part {
     /// That it is on another server than the one it was written to, if it was found there.
     pub(crate) fn move_message(&self) -> Option<String> {
         let (found, own) = (self.place_elsewhere()?, self.servers.first()?);
-        let (own, found) = (own.name.trim_end_matches(':'), found.name.trim_end_matches(':'));
+        let (own, found) = (bare_name(&own.name), bare_name(&found.name));
         Some(format!(
             "{} is on {found}, and was written to {own}; were their disks exchanged?",
             self.path

@@ -24,8 +24,8 @@ use swathe_store_api::{Source, StoreError};
 /// Ranges whose mean length is at most this are read exactly, if their server proves its answers.
 const SHORT_BYTES: u64 = 64 << 10;
 
-/// A shard of which a server tells damage more often is not asked for any more, unless it is needed:
-/// each time costs a request.
+/// After so many answers that a shard is damaged, its part is not asked for the rest of it, unless that
+/// is needed: each answer costs a request.
 const MOST_DAMAGES_OF_SHARD: usize = 8;
 
 /// Some requests, and what was asked for to answer them.
@@ -36,11 +36,10 @@ pub(crate) struct Window {
     shards: Shards,
     /// Bytes of shards that are not what was written, in whole blocks of checksums.
     bad: ShardRanges,
-    /// How often servers told of damage of a shard.
+    /// Number of answers that a shard is damaged.
     damage_counts: HashMap<ShardId, usize>,
-    /// Shards of which they did so often that they are not asked for.
+    /// Shards with more of them than `most_damages`: they are not asked for.
     bad_shards: HashSet<ShardId>,
-    /// How many that are.
     most_damages: usize,
     /// Why nothing can be compared with checksums.
     sums_error: Option<StoreError>,
@@ -369,7 +368,7 @@ impl Window {
         }
         part.lose(&error);
         if part.may_be_elsewhere() && part.find_elsewhere() {
-            part.move_message().into_iter().for_each(|message| self.object.note_move(&message));
+            self.object.note_move(part);
             return Ok(());
         }
         let layout = self.object.layout();

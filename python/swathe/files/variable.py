@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -145,24 +147,27 @@ def with_one_fill(variable: ArrayElements) -> tuple[NDArray[Any], Any]:
     if data.dtype.kind == "f":
         fill = data.dtype.type(np.nan)
         return (np.where(mask, fill, data) if mask.any() else data), fill
-    value = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
-    fill = _as_element(value, data.dtype)
+    fill = fill_value(attrs, data.dtype)
     if fill is None:
         return data, None
     return (np.where(mask, fill, data) if mask.any() else data), fill
 
 
-def _as_element(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a number in a type of integers; `None` if the type does not have it."""
+def fill_value(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Any:
+    """Return `_FillValue`, else the only `missing_value`, in the type of the elements.
+
+    It is `None` if there is none, or the type, of integers, does not have it.
+    """
     import numpy as np
 
+    value = number_of(attrs.get("_FillValue", attrs.get("missing_value")))
     if value is None or isinstance(value, str | bytes) or np.size(value) != 1:
         return None
-    limits = np.iinfo(dtype)
-    # Of the other sign, as files with `_Unsigned` have it.
+    if dtype.kind == "f":
+        return dtype.type(value)
     if not np.isfinite(value) or value != np.rint(value):
         return None
-    number = int(value)
+    limits, number = np.iinfo(dtype), int(value)
     return dtype.type(number) if limits.min <= number <= limits.max else None
 
 

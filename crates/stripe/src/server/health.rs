@@ -2,6 +2,7 @@
 
 use super::{ANSWER_LIMIT, HANG, NO_ANSWER, Server};
 use crate::liveness::Living;
+use crate::names::bare_name;
 use crate::record_format::Generation;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
@@ -158,7 +159,7 @@ impl Server {
 
     /// `why`, with its name: `disk1: connection refused`.
     pub(crate) fn message(&self, why: impl Display) -> String {
-        format!("{}: {why}", self.name.trim_end_matches(':'))
+        format!("{}: {why}", bare_name(&self.name))
     }
 
     /// Whether it refused a record of a reader a while ago.

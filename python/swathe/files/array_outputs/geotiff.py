@@ -10,7 +10,13 @@ from xml.sax.saxutils import escape
 from swathe.core.errors import OptionError, OutputError
 from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.places.coordinates import sureness_by
-from swathe.files.variable import Variable, masked_values, number_of, physical_values
+from swathe.files.variable import (
+    Variable,
+    fill_value,
+    masked_values,
+    number_of,
+    physical_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +131,7 @@ def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
             for band in range(bands)
         ]
     tags = {"GDAL_METADATA": f"<GDALMetadata>{''.join(items)}</GDALMetadata>"} if items else {}
-    fill = _fill_of(cutout)
+    fill = fill_value(attrs, cutout.dtype)
     if fill is not None:
         one = _without_sign(np.asarray(fill, cutout.dtype).reshape(1), attrs)[0]
         tags["GDAL_NODATA"] = str(one)
@@ -133,35 +139,21 @@ def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
 
 
 def _with_fill(data: NDArray[Any], cutout: VariableSet) -> NDArray[Any]:
-    """Return elements, of which each without a value has the fill value: TIFF has one."""
+    """Return the elements, with the fill value in the place of each that has no value."""
     import numpy as np
 
     mask = np.ma.getmaskarray(masked_values(Variable(data, cutout.dims, cutout.attrs)))
     if not mask.any():
         return data
-    fill = _fill_of(cutout)
+    fill = fill_value(cutout.attrs, data.dtype)
     if fill is not None:
-        return np.where(mask, np.asarray(fill, data.dtype), data)
+        return np.where(mask, fill, data)
     warnings.warn(
         f"{cutout.url}, array {cutout.path}: {np.count_nonzero(mask)} elements without a value "
         "have one in TIFF, as the array names no fill value of its type",
         stacklevel=3,
     )
     return data
-
-
-def _fill_of(cutout: VariableSet) -> Any:
-    """Return the fill value, if it is one of the type of the elements."""
-    import numpy as np
-
-    fill = number_of(cutout.attrs.get("_FillValue", cutout.attrs.get("missing_value")))
-    if fill is None or isinstance(fill, str | bytes) or np.size(fill) != 1:
-        return None
-    if cutout.dtype.kind == "f":
-        return fill
-    limits = np.iinfo(cutout.dtype)
-    is_of_type = np.isfinite(fill) and fill == np.rint(fill) and limits.min <= fill <= limits.max
-    return int(fill) if is_of_type else None
 
 
 def _has_place(attrs: Mapping[str, Any]) -> bool:
