@@ -91,6 +91,23 @@ def test_gaps_and_ragged_edges() -> None:
     check(place, latitude, longitude, slack_deg=0.4)
 
 
+def test_pixels_beside_a_gap_reach_into_it() -> None:
+    """Two sides of a scatterometer: pixels of 0.1 degrees, 2 degrees apart; ragged outside."""
+    lat, lon = np.meshgrid(np.arange(0, 8, 0.1), np.arange(0, 4, 0.1), indexing="ij")
+    lon[:, 20:] += 2
+    rng = np.random.default_rng(9)
+    for row in range(len(lat)):
+        lat[row, : rng.integers(0, 4)] = np.nan
+    place = earth_footprint(lat, lon, (1, 1))
+    at = np.isfinite(lat)
+    for y, x in zip(lat[at][::7], lon[at][::7], strict=True):
+        assert covers(place, float(y), float(x)), (y, x)
+    assert covers(place, 4.0, 1.94)
+    assert covers(place, 4.0, 3.96)
+    assert not covers(place, 4.0, 2.1)
+    assert not covers(place, 4.0, 3.8)
+
+
 def test_whole_globe_has_parts() -> None:
     lat, lon = np.meshgrid(np.linspace(-90, 90, 91), np.linspace(-180, 180, 181), indexing="ij")
     place = earth_footprint(lat, lon, (1, 1))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.core.errors import FormatError, LimitError, RegionError
-from swathe.datasets.earth_outline import earth_footprint, with_edges
+from swathe.datasets.earth_outline import MOST_APART, earth_footprint, with_edges
 from swathe.datasets.spherical import cross, degrees, directions, length
 from swathe.files.array_region import plane_axes
 from swathe.files.places import geotiff
@@ -37,8 +37,12 @@ MOST_PLACES = 2**20
 """Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
 MOST_FILE_ELEMENTS = 2**30
 """Latitudes that are read from one file: those of fill take no room in it, but time."""
+MOST_TRACK_PLACES = 2**12
+"""Places of a track that make its footprint; of a longer one each second, third, ... is used."""
 GRID_LINES = 256
 """Lines along each axis of a grid, at most."""
+FEWEST_TRACK_COLUMNS = 4
+"""Places of a row of a track; two or three beside each other may be a narrow swath."""
 
 
 class Places:
@@ -119,7 +123,24 @@ def _by_coordinates(latitude: Array, longitude: Array) -> EarthFootprint:
         raise RegionError(
             f"expected latitudes on one or two axes, found {latitude.path} on {latitude.ndim}"
         )
+    if _is_track(latitude, longitude):
+        return _track(latitude, longitude)
     return _swath(latitude, longitude)
+
+
+def _is_track(latitude: Array, longitude: Array) -> bool:
+    """Tell whether each row of places continues the one before, as 20 places a second do."""
+    rows, columns = latitude.shape
+    if rows < 2 or columns < FEWEST_TRACK_COLUMNS:
+        return False
+    first = min(rows, max(2, MOST_PLACES // columns))
+    vectors = _vectors(values_of(latitude, 0, first), values_of(longitude, 0, first))
+    within = length(np.diff(vectors, axis=1))
+    between = length(vectors[1:, 0] - vectors[:-1, -1])
+    within, between = within[np.isfinite(within)], between[np.isfinite(between)]
+    if not len(within) or not len(between):
+        return False
+    return float(np.median(between)) < 2 * float(np.median(within))
 
 
 def _grid(latitude: Array, longitude: Array) -> EarthFootprint:
@@ -233,7 +254,7 @@ def _track(latitude: Array, longitude: Array) -> EarthFootprint:
     """Return the footprint of a track: as wide as its places are apart."""
     if latitude.size > MOST_ROW_ELEMENTS:
         raise RegionError(f"expected at most {MOST_ROW_ELEMENTS} elements in {latitude.path}")
-    return _track_along(latitude.path, values_of(latitude), values_of(longitude))
+    return _track_along(latitude.path, values_of(latitude).ravel(), values_of(longitude).ravel())
 
 
 def _track_along(
@@ -244,18 +265,43 @@ def _track_along(
     if len(vectors) < 2:
         raise RegionError(f"expected two places or more in {what}, found {len(vectors)}")
     vectors = with_edges(vectors, 0, (1.0, 1.0))
-    step = max(1, len(vectors) // 4096)
-    vectors = np.concatenate([vectors[:-1:step], vectors[-1:]])
+    step = max(1, len(vectors) // MOST_TRACK_PLACES)
+    steps = length(np.diff(vectors, axis=0))
+    usual = float(np.median(steps))
+    # Places beside a gap are used as well, since nothing is drawn across it.
+    gaps = np.flatnonzero(steps > MOST_APART * usual)
+    used = np.unique(np.concatenate([np.arange(0, len(steps), step), gaps, gaps + 1, [len(steps)]]))
+    reach = usual / 2 + _beside(vectors, used)
+    vectors = vectors[used]
     along = np.gradient(vectors, axis=0)
     across = cross(vectors, along)
     size = length(across)
     if not (size > 0).all():
         raise RegionError(f"expected places that differ in {what}, found equal ones")
-    half = float(np.median(length(np.diff(vectors, axis=0)))) / 2
-    shift = across * (half / size)[:, None]
+    shift = across * (reach / size)[:, None]
     sides = np.stack([vectors - shift, vectors + shift], axis=1)
     lon, lat = degrees(sides)
     return earth_footprint(lat, lon, (1.0, 1.0))
+
+
+def _beside(places: NDArray[np.float64], used: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how far places of a track lie beside the lines that join those that are used.
+
+    Args:
+        places: directions.
+        used: numbers of those that are used, with the first and the last.
+
+    Returns:
+        For each that is used, the most of both its lines, in radians.
+    """
+    normal = cross(places[used[:-1]], places[used[1:]])
+    size = length(normal)
+    normal = np.divide(normal, size[:, None], out=np.zeros_like(normal), where=size[:, None] > 0)
+    along = np.repeat(normal, np.diff(used), axis=0)
+    off = np.abs(np.einsum("nk,nk->n", places[:-1], along))
+    most = np.arcsin(np.minimum(1.0, np.maximum.reduceat(off, used[:-1])))
+    farther: NDArray[np.float64] = np.maximum(np.append(most, 0.0), np.append(0.0, most))
+    return farther
 
 
 def _raster(array: Array) -> EarthFootprint:

@@ -18,6 +18,7 @@ from swathe.datasets import healpix
 from swathe.datasets.footprint import MARGIN
 from swathe.datasets.spherical import (
     angle,
+    cross,
     degrees,
     directions,
     distances,
@@ -43,7 +44,9 @@ MOST_PARTS = 200
 MOST_APART = 8
 """Radius of a few places that have no polygon of their own, relative to their usual distance."""
 PLACES = 600
-"""Places of a part that are compared with its polygon."""
+"""Places of a part, beside those of its edge, that are compared with its polygon."""
+MOST_PAIRS = 2**18
+"""Places times corners that are compared at the same time."""
 LARGEST_EXCESS = 1.5
 """Area of a polygon, relative to that of the pixels in it."""
 
@@ -118,8 +121,8 @@ def _polygons(
     """
     parts = [
         each
-        for half in _split_at_gaps(vectors, 0, apart)
-        for each in _split_at_gaps(half, 1, apart)
+        for half in _split_at_gaps(vectors, 0, step, apart)
+        for each in _split_at_gaps(half, 1, step, apart)
     ]
     while parts:
         part = parts.pop()
@@ -148,13 +151,23 @@ def _polygons(
 
 
 def _split_at_gaps(
-    vectors: NDArray[np.float64], axis: int, apart: float
+    vectors: NDArray[np.float64], axis: int, step: float, apart: float
 ) -> list[NDArray[np.float64]]:
-    """Split directions where all neighbours are far apart, as the two sides of a scatterometer."""
+    """Split directions where all neighbours are far apart, as the two sides of a scatterometer.
+
+    Pixels beside a gap reach half a pixel into it.
+    """
     steps = length(np.diff(vectors, axis=axis))
     least = np.where(np.isfinite(steps), steps, np.inf).min(axis=1 - axis, initial=np.inf)
     gaps = np.flatnonzero(np.isfinite(least) & (least > MOST_APART * apart)) + 1
-    return np.split(vectors, gaps[:MOST_PARTS], axis=axis)
+    parts = np.split(vectors, gaps[:MOST_PARTS], axis=axis)
+    last = len(parts) - 1
+    for number, part in enumerate(parts):
+        if part.shape[axis] > 1:
+            wide = np.moveaxis(with_edges(part, axis, (step, step)), axis, 0)
+            wide = wide[int(number == 0) : len(wide) - int(number == last)]
+            parts[number] = np.moveaxis(wide, 0, axis)
+    return parts
 
 
 def _octagon(centre: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
@@ -197,15 +210,52 @@ def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | No
     if len(polygon) > MOST_CORNERS:
         return None
     some = places[:: max(1, len(places) // PLACES)]
-    off = distances(np.broadcast_to(polygon, (len(some), *polygon.shape)), some).max()
-    if off > 2 * tolerance + 1e-9:
+    if _farthest(polygon, some) > 2 * tolerance + 1e-9:
         return None
+    # Places are in the polygon, not beside it, or a search for them would miss them.
+    wider = _farthest(polygon, np.concatenate([edge, some]))
+    if wider > 2 * tolerance + 1e-9:
+        return None
+    polygon = _widened(polygon, centre, wider)
     area = abs(_areas(flat(polygon, centre)[:, None])[0])
     on_map = flat(part, centre)
     corners = [on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]
     pixels = np.nansum(np.abs(_areas(np.stack(corners))))
-    margin = 2 * tolerance * length(np.diff(polygon, axis=0, append=polygon[:1])).sum()
+    margin = (2 * tolerance + wider) * length(np.diff(polygon, axis=0, append=polygon[:1])).sum()
     return polygon if area <= LARGEST_EXCESS * pixels + margin else None
+
+
+def _farthest(polygon: NDArray[np.float64], points: NDArray[np.float64]) -> float:
+    """Return the largest distance in radians of points from a polygon; 0 if all are inside."""
+    block = max(1, MOST_PAIRS // len(polygon))
+    parts = [points[start : start + block] for start in range(0, len(points), block)]
+    return max(
+        float(distances(np.broadcast_to(polygon, (len(each), *polygon.shape)), each).max())
+        for each in parts
+    )
+
+
+def _widened(
+    polygon: NDArray[np.float64], centre: NDArray[np.float64], by: float
+) -> NDArray[np.float64]:
+    """Return the corners of a polygon whose sides lie `by` radians farther outside."""
+    if by <= 0:
+        return polygon
+    far = by * (1 + 1e-6)
+    turn = np.sign(_areas(flat(polygon, centre)[:, None])[0])
+    after = cross(np.roll(polygon, -1, axis=0), polygon) * turn
+    after /= length(after)[:, None]
+    before = np.roll(after, 1, axis=0)
+    cosine = np.einsum("nk,nk->n", before, after)[:, None]
+    ahead, behind = cross(polygon, before) * turn, cross(after, polygon) * turn
+    is_sharp = (cosine[:, 0] < 0) & (np.einsum("nk,nk->n", behind, before) > 0)
+    # Both sides meet farther outside. A sharp corner is cut off, and has two.
+    one = polygon + far * (before + after) / np.maximum(1 + cosine, 0.5)
+    two = polygon + far * (before + ahead), polygon + far * (after + behind)
+    corners = np.stack([np.where(is_sharp[:, None], two[0], one), two[1]], axis=1)
+    corners = corners[np.column_stack([np.ones(len(polygon), bool), is_sharp])]
+    wider: NDArray[np.float64] = corners / length(corners)[:, None]
+    return wider
 
 
 def _edge(part: NDArray[np.float64]) -> NDArray[np.float64]:
