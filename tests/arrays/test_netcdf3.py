@@ -87,12 +87,12 @@ def test_streaming_files_have_as_many_records_as_their_size_allows(tmp_path: Pat
 
 
 def test_damaged_headers_are_errors(tmp_path: Path, data: Path) -> None:
-    with pytest.raises(FormatError, match=r"var_big: expected .* bytes"):
+    arrays = Index(
         netcdf3.describe(io.BytesIO((data / "odd" / "bad_cdf5_begin.nc").read_bytes()))
+    ).arrays
+    assert "expected" in arrays["/var_big"]["storage"]["why"]
     write(tmp_path / "x.nc", KINDS[2], ("i2", "f4"))
     content = (tmp_path / "x.nc").read_bytes()
-    with pytest.raises(FormatError, match="expected"):
-        netcdf3.describe(io.BytesIO(content[:-40]))
     for at in range(len(content)):
         damaged = bytearray(content)
         damaged[at] = 0xFF

@@ -105,7 +105,7 @@ def test_add_find_and_cut(run: Runner, archive: Path, tmp_path: Path) -> None:
     table = swathe.find(bounds=(5, 42, 8, 44), time=("2005-05-02T00:00", "2005-05-03"))
     (row,) = table
     assert (row["file"], row["array"], row["body"]) == ("disk:a.nc", "/lst", "earth")
-    assert (row["shape"], row["west"], row["north"]) == ("81 x 41 x 2", 5, 44)
+    assert (row["shape"], row["west"], row["north"]) == ("2 x 41 x 81", 5, 44)
     assert str(row["s_region"]).startswith("POLYGON GEO_D")
     assert [row["t_min"], row["t_max"]] == [MJD_2005_05_01, MJD_2005_05_01 + 1.5]
     manifest = swathe.cut_many(table, tmp_path / "out", format="npy", progress=False)

@@ -150,7 +150,7 @@ def test_modes_trim_fill_or_refuse(packed: Path) -> None:
     assert filled.shape == (5, 4)
     np.testing.assert_array_equal(filled.data[:2, 2:], trimmed.data)
     assert (filled.data[2:] == -999).all()
-    assert np.isnan(filled.coords["y"].data[2:]).all()
+    assert filled.coords["y"].data.tolist() == [18.5, 19.5, 20.5, 21.5, 22.5]
     with pytest.raises(PartialOverlapError, match="axis y: expected elements within 0:20"):
         cut(packed, **options, mode="strict")
 
@@ -290,6 +290,107 @@ def test_fill_outside_has_no_physical_value(tmp_path: Path) -> None:
     assert not np.isnan(cutout.physical[2:, 2:]).any()
     cutout.write(tmp_path / "cut.nc")
     assert np.isnan(opened(tmp_path / "cut.nc").air.values[:2]).all()
+
+
+def test_axes_go_on_outside(tmp_path: Path) -> None:
+    """Coordinates of axes have no missing values: a part of the file can be cut again."""
+    source = tmp_path / "grid.nc"
+    lat, lon = np.linspace(50, 41, 10), np.arange(5, 13, dtype="i2")
+    xarray.Dataset(
+        {"t": (("lat", "lon"), np.arange(80.0).reshape(10, 8))}, {"lat": lat, "lon": lon}
+    ).to_netcdf(source)
+    cutout = cut(source, array="t", box=(-2, 7, 11, 6), mode="partial")
+    assert np.allclose(cutout.coords["lat"].data, 50 - np.arange(7, 13))
+    assert np.array_equal(cutout.coords["lon"].data, np.arange(3, 14))
+    assert cutout.coords["lon"].data.dtype == np.int16
+    part = tmp_path / "part.nc"
+    cutout.write(part)
+    with opened(part) as data:
+        assert np.array_equal(data.lon, np.arange(3, 14))
+        assert "_FillValue" not in data.lon.encoding
+    assert np.isnan(cut(part, array="t", bounds=(2.5, 38.5, 3.5, 40.5)).data).all()
+    inside = cut(part, array="t", bounds=(4.5, 40.5, 6.5, 42.5))
+    assert inside.data.tolist() == [[64, 65], [72, 73]]
+
+
+def test_axes_stay_where_their_type_ends(tmp_path: Path) -> None:
+    source = tmp_path / "grid.h5"
+    with h5py.File(source, "w") as file:
+        file["row"] = np.arange(4, dtype="u1")
+        file["t"] = np.zeros((4, 3))
+        file["row"].make_scale("row")
+        file["t"].dims[0].attach_scale(file["row"])
+    cutout = cut(source, array="t", box=(0, -2, 3, 4), mode="partial")
+    assert cutout.coords["row"].data.tolist() == [0, 0, 0, 1]
+    cutout = cut(source, array="t", box=(0, 2, 3, 4), mode="partial")
+    assert cutout.coords["row"].data.tolist() == [2, 3, 4, 5]
+
+
+@needs_data
+def test_places_of_another_group(tmp_path: Path) -> None:
+    """The array does not name the places and times in the group beside its own."""
+    source = DATA / "swath" / "TEMPO_NO2_L2_V03_20240601T211614Z_S012G02_subsetted.nc4"
+    index = {"mirror_step": slice(5, 25), "xtrack": slice(100, 140)}
+    cutout = cut(source, array="/product/vertical_column_stratosphere", index=index)
+    part = tmp_path / "part.nc"
+    cutout.write(part)
+    with h5py.File(source) as file, opened(part) as data:
+        for name in ("latitude", "longitude"):
+            values = file[f"geolocation/{name}"][5:25, 100:140]
+            assert np.array_equal(cutout.coords[name].data, values)
+            assert np.array_equal(data.coords[name], values)
+        assert np.array_equal(cutout.coords["time"].data, file["geolocation/time"][5:25])
+        bounds = [data.longitude.min(), data.latitude.min(), data.longitude.max(), 90]
+    assert cut(part, bounds=[float(each) for each in bounds]).shape == (20, 40)
+
+
+def test_places_of_axes_without_names(tmp_path: Path) -> None:
+    source = tmp_path / "plain.h5"
+    values = np.arange(12.0).reshape(3, 4)
+    with h5py.File(source, "w") as file:
+        file["place/lat"], file["place/lon"] = values, values + 20
+        file["a/lon"] = "not a coordinate"
+        file["a/values"] = values.astype("i2")
+    cutout = cut(source, array="/a/values", box=(1, 0, 3, 2))
+    assert np.array_equal(cutout.coords["lat"].data, values[:2, 1:])
+    assert np.array_equal(cutout.coords["lon"].data, values[:2, 1:] + 20)
+    part = tmp_path / "part.h5"
+    cutout.write(part)
+    assert cut(part, array="/values", bounds=(24, 4, 27, 7)).data.tolist() == [[5, 6, 7]]
+    # Latitudes have no places, and two pairs are none.
+    assert cut(source, array="/place/lat", box=(0, 0, 2, 2)).coords == {}
+    with h5py.File(source, "a") as file:
+        file["place/nav_lat"], file["place/nav_lon"] = values, values
+    assert cut(source, array="/a/values", box=(1, 0, 3, 2)).coords == {}
+
+
+def test_a_chunk_beyond_the_end_is_the_fault_of_its_array(tmp_path: Path) -> None:
+    path = tmp_path / "chunk.h5"
+    with h5py.File(path, "w") as file:
+        for name in "ab":
+            file.create_dataset(name, data=np.arange(64.0).reshape(8, 8), chunks=(4, 8))
+        place = file["a"].id.get_chunk_info(1).byte_offset
+    content, before = path.read_bytes(), place.to_bytes(8, "little")
+    assert content.count(before) == 1
+    path.write_bytes(content.replace(before, (1 << 40).to_bytes(8, "little")))
+    file = swathe.open(path)
+    assert file["/b"].section[4:6, 2].tolist() == [34.0, 42.0]
+    with pytest.raises(
+        FormatError, match=r"chunk\.h5, array /a: .* chunk 1: expected bytes within"
+    ):
+        file["/a"].section[0, 0]
+
+
+def test_a_shorter_classic_file_has_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "short.nc"
+    arrays = {
+        name: (("y", "x"), np.full((8, 8), value)) for name, value in (("a", 1.0), ("b", 2.0))
+    }
+    xarray.Dataset(arrays).to_netcdf(path, format="NETCDF3_CLASSIC")
+    path.write_bytes(path.read_bytes()[:-40])
+    assert cut(path, array="a", box=(0, 0, 8, 8)).data.sum() == 64
+    with pytest.raises(FormatError, match=r"short\.nc, array /b: .* expected 512 bytes from"):
+        cut(path, array="b", box=(0, 0, 1, 1))
 
 
 def test_index_that_is_no_mapping(packed: Path) -> None:

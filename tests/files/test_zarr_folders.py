@@ -115,6 +115,13 @@ def test_a_link_to_nothing_is_refused(folder: Path) -> None:
         open_file(folder)
 
 
+def test_a_pipe_is_no_missing_chunk(folder: Path) -> None:
+    (folder / "lst/c/0/0").unlink()
+    os.mkfifo(folder / "lst/c/0/0")
+    with pytest.raises(SourceError, match="lst/c/0/0 cannot be listed: neither a"):
+        open_file(folder)
+
+
 def test_a_folder_behind_a_link_is_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "b.zarr").symlink_to(folder)
     with open_file(tmp_path / "b.zarr") as file:

@@ -449,3 +449,13 @@ def test_values_without_a_mode_are_found_without_binning() -> None:
     check_pixels(Pixels.of(np.ma.masked_greater(many, 99), 0.0, 0.0), ("mode",))
     with pytest.raises(OptionError, match="expected integers, found float64"):
         check_pixels(Pixels.of(np.ones(3), 0.0, 0.0), ("mode",))
+
+
+def test_a_wrong_place_names_its_file(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    path = tmp_path / "beyond.nc"
+    lat = np.full((2, 3), 90.5)
+    places = {"lat": (("y", "x"), lat), "lon": (("y", "x"), np.zeros((2, 3)))}
+    xarray.Dataset({"v": (("y", "x"), np.ones((2, 3)))}, places).to_netcdf(path)
+    with pytest.raises(RegionError, match=r"beyond\.nc: pixel 0: expected a latitude from -90"):
+        swathe.reduce([path], array="v", grid="1deg")

@@ -149,13 +149,19 @@ impl LocalFolders {
                         FileType::Symlink => self.behind_link(&folder.join(&text)),
                         FileType::Directory => Some(EntryKind::Folder),
                         FileType::RegularFile => Some(object(&stat)),
-                        _ => None,
+                        _ => self.other_kind(),
                     },
                 }
             }
-            _ => None,
+            _ => self.other_kind(),
         };
         kind.map(|kind| FolderEntry { name: text, kind })
+    }
+
+    /// A pipe, socket or device: no entry, but in a folder that is one object it is no missing file.
+    fn other_kind(&self) -> Option<EntryKind> {
+        let is_object = self.inside.is_some();
+        is_object.then(|| EntryKind::Unlisted("neither a file nor a folder".into()))
     }
 
     /// The file that a link leads to. Links to folders could form loops.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OptionError, RegionError
-from swathe.files.array_cutout import cut_region, quality_planes
+from swathe.files.array_companions import quality_planes
+from swathe.files.array_cutout import cut_region
 from swathe.files.array_region import ArrayRegion, region_of
 from swathe.files.array_sides import join_sides
 from swathe.files.recent_files import array_windows

@@ -270,9 +270,11 @@ def _track_along(
     usual = float(np.median(steps))
     # Places beside a gap are used as well, since nothing is drawn across it.
     gaps = np.flatnonzero(steps > MOST_APART * usual)
-    used = np.unique(np.concatenate([np.arange(0, len(steps), step), gaps, gaps + 1, [len(steps)]]))
-    reach = usual / 2 + _beside(vectors, used)
-    vectors = vectors[used]
+    nodes = np.unique(
+        np.concatenate([np.arange(0, len(steps), step), gaps, gaps + 1, [len(steps)]])
+    )
+    reach = usual / 2 + _beside(vectors, nodes)
+    vectors = vectors[nodes]
     along = np.gradient(vectors, axis=0)
     across = cross(vectors, along)
     size = length(across)
@@ -284,22 +286,22 @@ def _track_along(
     return earth_footprint(lat, lon, (1.0, 1.0))
 
 
-def _beside(places: NDArray[np.float64], used: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return how far places of a track lie beside the lines that join those that are used.
+def _beside(places: NDArray[np.float64], nodes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how far places of a track lie beside the lines that join some of them.
 
     Args:
         places: directions.
-        used: numbers of those that are used, with the first and the last.
+        nodes: numbers of the places that are joined, with the first and the last.
 
     Returns:
-        For each that is used, the most of both its lines, in radians.
+        For each node the most of both its lines, in radians.
     """
-    normal = cross(places[used[:-1]], places[used[1:]])
+    normal = cross(places[nodes[:-1]], places[nodes[1:]])
     size = length(normal)
     normal = np.divide(normal, size[:, None], out=np.zeros_like(normal), where=size[:, None] > 0)
-    along = np.repeat(normal, np.diff(used), axis=0)
+    along = np.repeat(normal, np.diff(nodes), axis=0)
     off = np.abs(np.einsum("nk,nk->n", places[:-1], along))
-    most = np.arcsin(np.minimum(1.0, np.maximum.reduceat(off, used[:-1])))
+    most = np.arcsin(np.minimum(1.0, np.maximum.reduceat(off, nodes[:-1])))
     farther: NDArray[np.float64] = np.maximum(np.append(most, 0.0), np.append(0.0, most))
     return farther
 

@@ -216,7 +216,7 @@ def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | No
     wider = _farthest(polygon, np.concatenate([edge, some]))
     if wider > 2 * tolerance + 1e-9:
         return None
-    polygon = _widened(polygon, centre, wider)
+    polygon = _with_margin(polygon, centre, wider)
     area = abs(_areas(flat(polygon, centre)[:, None])[0])
     on_map = flat(part, centre)
     corners = [on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]
@@ -235,7 +235,7 @@ def _farthest(polygon: NDArray[np.float64], points: NDArray[np.float64]) -> floa
     )
 
 
-def _widened(
+def _with_margin(
     polygon: NDArray[np.float64], centre: NDArray[np.float64], by: float
 ) -> NDArray[np.float64]:
     """Return the corners of a polygon whose sides lie `by` radians farther outside."""

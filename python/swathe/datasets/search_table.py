@@ -34,8 +34,9 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
     ("array", "U", None),
     ("body", "U", None),
 )
-"""Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..., the
-fastest axis first. `body` is `sky` or `earth`: where the position is."""
+"""Names, types and units of columns, as in ObsCore. `shape` of an image is NAXIS1 x NAXIS2 ..., the
+fastest axis first; that of an array of another format has the fastest axis last, as in NumPy.
+`body` is `sky` or `earth`: where the position is."""
 
 
 def sorted_table(unsorted_columns: list[list[Any]], place: tuple[float, float] | None) -> Table:
@@ -103,7 +104,7 @@ def columns_of(
         [copy.s_fov for copy in matches],
         [copy.s_pixel_scale for copy in matches],
         regions,
-        [_naxis(copy.shape) for copy in matches],
+        [_axes(copy.shape, copy.array is None) for copy in matches],
         [-(-copy.size // 1000) for copy in matches],
         [copy.version for copy in matches],
         [copy.array for copy in matches],
@@ -112,8 +113,8 @@ def columns_of(
 
 
 @lru_cache(maxsize=256)
-def _naxis(shape: str) -> str:
-    return " x ".join(map(str, read_shape(shape)[::-1]))
+def _axes(shape: str, is_image: bool) -> str:
+    return " x ".join(map(str, read_shape(shape)[:: -1 if is_image else 1]))
 
 
 def _body(copy: GranuleCopy) -> str | None:

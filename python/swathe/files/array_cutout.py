@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import __version__
-from swathe.arrays.array_tree import MOST_NAMES, groups_around
 from swathe.arrays.struct_metadata import STRUCTURE
-from swathe.core.errors import FormatError, OptionError
-from swathe.files.array_region import ArrayRegion, axis_names
+from swathe.core.errors import OptionError
+from swathe.files.array_companions import NAMING, cut_part, frame_of, variable_of, with_companions
+from swathe.files.array_region import ArrayRegion
 from swathe.files.open_source import OpenSource
-from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
+from swathe.files.places.attribute_wcs import has_wcs, move_wcs
 from swathe.files.places.dicom import attributes_of_part
-from swathe.files.places.hdf_eos_grid import MAPPING, grid_coordinates
-from swathe.files.places.tie_points import tie_points
-from swathe.files.variable import Variable, number_of, physical_values
+from swathe.files.variable import Variable, physical_values
 
 if TYPE_CHECKING:
     import os
@@ -29,19 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
     from xarray import Dataset
 
-    from swathe.arrays.array_tree import ArrayTree
     from swathe.core.argument_checks import Objective
     from swathe.core.box import Box
     from swathe.files.array import Array
     from swathe.files.array_file import ArrayFile
 
-MOST_BESIDE = 1000
-"""Elements of a coordinate, or of what else belongs to an array, for each element of the array."""
 WITH_SOURCE = ("asdf", "dicom")
 """Formats whose files of a cut have more of the source. Local ones are opened again by path."""
 NO_SOURCE = OpenSource()
-NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
-"""Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
 
 
 @dataclass(eq=False)
@@ -330,12 +322,12 @@ def cut_region(
     Elements outside the array have its fill value: `_FillValue`, else that of the format, else
     NaN or 0. If the `elements` of the region were read already, they are not read again.
     """
-    frame = _frame_of(array, with_quality)
+    frame = frame_of(array, with_quality)
     names, attrs = frame.names, dict(frame.group_attrs)
     if elements is None:
-        main = _cut(array, names, region, objective)
+        main = cut_part(array, names, region, objective)
     else:
-        main = _variable(elements, array.attrs, names, region)
+        main = variable_of(elements, array.attrs, names, region)
     coords: dict[str, Variable] = {}
     others: dict[str, Variable] = {}
     if file.format == "dicom" and array.plane is not None:
@@ -343,8 +335,8 @@ def cut_region(
         attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
         main = replace(main, attrs=attrs_of_part)
     if not frame.is_alone:
-        main, coords, others = _with_companions(
-            file, array, main, attrs, region, with_quality=with_quality, objective=objective
+        main, coords, others = with_companions(
+            file, array, main, frame, region, with_quality=with_quality, objective=objective
         )
         attrs.pop(STRUCTURE, None)
         if has_wcs(attrs):
@@ -365,126 +357,6 @@ def cut_region(
     )
 
 
-class _Frame(NamedTuple):
-    """What all cuts of an array share.
-
-    Attributes:
-        names: names of its axes.
-        group_attrs: attributes of the groups around it; the nearest group comes first.
-        fill: element that stands for "no value".
-        is_alone: whether it has no other arrays, and neither it nor its groups a WCS.
-    """
-
-    names: tuple[str, ...]
-    group_attrs: dict[str, Any]
-    fill: Any
-    is_alone: bool
-
-
-def _frame_of(array: Array, with_quality: bool) -> _Frame:
-    """Return what all cuts of an array share.
-
-    It is found once for an open file: in a small cut each question takes part of the time.
-    """
-    key = array.path, with_quality
-    frame: _Frame | None = array.tree.memo.get(key)
-    if frame is None:
-        attrs, around = array.attrs, _group_attrs(array.tree, array.path)
-        is_alone = not (
-            array.coords
-            or _names_in(attrs, with_quality)
-            or has_wcs(attrs)
-            or has_wcs(around)
-            or STRUCTURE in around
-            or tie_points(array)
-        )
-        fill = number_of(attrs["_FillValue"]) if "_FillValue" in attrs else array.fill
-        frame = array.tree.memo[key] = _Frame(axis_names(array), around, fill, is_alone)
-    return frame
-
-
-def _with_companions(
-    file: ArrayFile,
-    array: Array,
-    main: Variable,
-    attrs: dict[str, Any],
-    region: ArrayRegion,
-    *,
-    with_quality: bool,
-    objective: Objective,
-) -> tuple[Variable, dict[str, Variable], dict[str, Variable]]:
-    """Read what belongs to the elements of a region.
-
-    Args:
-        file: the open file.
-        array: the array.
-        main: the elements of the region.
-        attrs: attributes of the groups around the array.
-        region: the region.
-        with_quality: whether quality planes come too.
-        objective: what plans of reads keep small.
-
-    Returns:
-        The elements with their WCS and the name of a grid mapping; coordinates; other arrays.
-    """
-    names = axis_names(array)
-    main = _move_wcs(main, names, region)
-    mappings = mapping_names(main.attrs)
-    spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
-
-    def beside(name: str, other: Array) -> Variable | None:
-        """Return another array along the same region; `None` if its axes do not match."""
-        start, stop, single = [], [], set()
-        rest = 1
-        for axis, (dim, length) in enumerate(zip(axis_names(other), other.shape, strict=True)):
-            first, last = 0, length
-            if dim in names:
-                at = names.index(dim)
-                if length != array.shape[at]:
-                    return None
-                first, last = spans[at]
-                if at in region.single:
-                    single.add(axis)
-            else:
-                rest *= length
-            start.append(first)
-            stop.append(last)
-        if rest > MOST_BESIDE:
-            warnings.warn(
-                f"{other.url}, array {other.path}: left out of the cut of {array.path}: expected "
-                f"at most {MOST_BESIDE:,} elements along axes of its own, found {rest:,}",
-                stacklevel=4,
-            )
-            return None
-        part = ArrayRegion(tuple(start), tuple(stop), frozenset(single))
-        variable = _cut(other, axis_names(other), part, objective)
-        # Its WCS may be that of the array, whose region moves it.
-        axes, of = (names, region) if name in mappings else (axis_names(other), part)
-        return _move_wcs(variable, axes, of)
-
-    coords: dict[str, Variable] = {}
-    others: dict[str, Variable] = {}
-    for name, other in array.coords.items():
-        if not other.is_refused and (variable := beside(name, other)) is not None:
-            coords[name] = variable
-    for owner in [array, *array.coords.values()]:
-        for name in _names_in(owner.attrs, with_quality):
-            by_name = file.near(owner.path, name)
-            if by_name is None or name in coords or name in others or by_name.is_refused:
-                continue
-            if (variable := beside(name, by_name)) is not None:
-                others[name] = variable
-    if len(ties := tie_points(array)) == 1:
-        coords |= ties[0].variables(spans, region.single, names)
-    if STRUCTURE in attrs:
-        places, mapping = grid_coordinates(array, spans, region.single, names)
-        coords = {**places, **coords}
-        if mapping is not None and "grid_mapping" not in main.attrs:
-            others.setdefault(MAPPING, mapping)
-            main = replace(main, attrs={**main.attrs, "grid_mapping": MAPPING})
-    return main, coords, others
-
-
 def _rename(variable: Variable, names: dict[str, str]) -> Variable:
     """Return a variable whose attributes have the new names of others."""
     attrs = dict(variable.attrs)
@@ -496,81 +368,3 @@ def _rename(variable: Variable, names: dict[str, str]) -> Variable:
                 names.get(name, name) + ":" * is_key for name, is_key in words
             )
     return replace(variable, attrs=attrs)
-
-
-def _group_attrs(tree: ArrayTree, path: str) -> dict[str, Any]:
-    """Return the attributes of the groups around an array; the nearest group comes first.
-
-    A WCS is that of one group.
-    """
-    attrs: dict[str, Any] = {}
-    for group in reversed([*groups_around(path)]):
-        inner = tree.groups.get(group, {})
-        attrs = (without_wcs(attrs) if has_wcs(inner) else attrs) | inner
-    return attrs
-
-
-def quality_planes(file: ArrayFile, array: Array) -> list[str]:
-    """Return the quality planes of an array that its file has and that are read."""
-    text = array.attrs.get("ancillary_variables")
-    names = text.split() if isinstance(text, str) else []
-    planes = {name: file.near(array.path, name) for name in names}
-    return [name for name, plane in planes.items() if plane is not None and not plane.is_refused]
-
-
-def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
-    """Return the names of arrays that attributes give (CF 3.4, 5.6, 7.1)."""
-    names = []
-    for attribute in NAMING[: None if with_quality else -1]:
-        text = attrs.get(attribute)
-        if isinstance(text, str):
-            names += [word.rstrip(":") for word in text.split()]
-    if len(names) > MOST_NAMES:
-        raise FormatError(
-            f"{', '.join(NAMING)}: expected at most {MOST_NAMES:,} names, found {len(names):,}"
-        )
-    return names
-
-
-def _cut(
-    array: Array, names: tuple[str, ...], region: ArrayRegion, objective: Objective
-) -> Variable:
-    """Read a region of an array, and fill what is outside of it."""
-    inside = region.within(array.shape)
-    elements, attrs = array.read(list(inside.start), list(inside.stop), objective), array.attrs
-    if inside is not region:
-        import numpy as np
-
-        fill = attrs.get("_FillValue", array.fill)
-        if fill is not None and fill != 0:
-            # Readers must know it; zeros may be values.
-            attrs.setdefault("_FillValue", fill)
-        if fill is None:
-            fill = np.nan if array.dtype.kind in "fc" else np.zeros((), array.dtype)
-        whole = np.full(region.shape, number_of(fill), array.dtype)
-        place = tuple(
-            slice(a - origin, b - origin)
-            for a, b, origin in zip(inside.start, inside.stop, region.start, strict=True)
-        )
-        whole[place] = elements
-        elements = whole
-    return _variable(elements, attrs, names, region)
-
-
-def _variable(
-    elements: NDArray[Any], attrs: dict[str, Any], names: tuple[str, ...], region: ArrayRegion
-) -> Variable:
-    """Return the elements of a region without its single axes."""
-    if not region.single:
-        elements = elements if elements.ndim == len(names) else elements.reshape(region.shape)
-        return Variable(elements, names, attrs)
-    axes = [axis for axis in range(len(names)) if axis not in region.single]
-    shape = [region.shape[axis] for axis in axes]
-    return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)
-
-
-def _move_wcs(variable: Variable, names: tuple[str, ...], region: ArrayRegion) -> Variable:
-    """Return a variable whose WCS is that of a region of an array with these axes."""
-    if not has_wcs(variable.attrs):
-        return variable
-    return replace(variable, attrs=move_wcs(variable.attrs, names, region))

@@ -245,8 +245,9 @@ def _add_dataset(
     attributes = attributes_of(dataset)
     try:
         storage, dtype, shape = storage_of(writer, file, dataset)
-    except FormatError:
-        raise
+    except FormatError as error:
+        # The other arrays of the file can be read.
+        storage, dtype, shape = refusal(str(error)), UNKNOWN, dataset.shape or ()
     except ERRORS as error:
         storage, dtype, shape = refusal(f"h5py: {error}"), UNKNOWN, dataset.shape or ()
     fill = None
@@ -298,11 +299,7 @@ def storage_of(
         return refusal(f"{missing}, which is not known"), UNKNOWN, shape
     if of.hasobject:
         return *_text_storage(dataset), shape
-    try:
-        dtype = plain_dtype(of.base)
-    except FormatError as error:
-        # The other arrays of the file can be read.
-        return refusal(str(error)), UNKNOWN, shape
+    dtype = plain_dtype(of.base)
     whole = shape + of.shape
     if math.prod(whole) * dtype.itemsize >= 1 << 63 or dtype.itemsize > MOST_ELEMENT_BYTES:
         text = f"{whole} elements of {dtype.itemsize} bytes"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from swathe.arrays.index_writer import IndexWriter, contiguous, encode_attribute, regular
+from swathe.arrays.index_writer import IndexWriter, contiguous, encode_attribute, refusal, regular
 from swathe.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def describe(file: BinaryIO) -> bytes:
     """Return the chunk index of a NetCDF classic file.
 
     Raises:
-        FormatError: If its header is not valid, or data begin beyond the end of the file.
+        FormatError: If its header is not valid.
     """
     size = file.seek(0, 2)
     file.seek(0)
@@ -102,20 +102,21 @@ class _Header:
     def _add(
         self, writer: IndexWriter, variable: dict[str, Any], records: int, row_bytes: int
     ) -> None:
-        """Add a variable, if the file has all its data."""
+        """Add a variable; it is refused if the file lacks some of its data."""
         name, begin, dtype = variable["name"], variable["begin"], variable["dtype"]
         shape = [*variable["sides"]]
         bytes_all = variable["row_bytes"]
         if variable["is_record"]:
             shape[0] = records
             bytes_all = (records - 1) * row_bytes + variable["row_bytes"] if records else 0
+        storage = contiguous(begin)
         if bytes_all and (begin < self._at or begin + bytes_all > self._size):
-            raise FormatError(
-                f"variable {name}: expected {bytes_all} bytes from {self._at} to {self._size}, "
+            # The other variables of the file can be read.
+            storage = refusal(
+                f"expected {bytes_all} bytes from {self._at} to the end at {self._size}, "
                 f"found it to begin at {begin}"
             )
-        storage = contiguous(begin)
-        if variable["is_record"] and math.prod(shape):
+        elif variable["is_record"] and math.prod(shape):
             strides = [row_bytes] + [0] * (len(shape) - 1)
             storage = regular(begin, [1, *shape[1:]], strides)
         writer.add(

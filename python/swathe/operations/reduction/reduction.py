@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe import _swathe
-from swathe.core.errors import NotFoundError, OptionError
+from swathe.core.errors import NotFoundError, OptionError, RegionError
 from swathe.operations.reduction.cell_statistics import (
     DEFAULTS,
     MOST_VALUES,
@@ -207,10 +207,16 @@ def reduce(
         is_file = isinstance(source, str | os.PathLike)
         swath = swath_of(source, array, condition, count) if is_file else source
         pixels = pixels_of(swath, condition)
-        reduction.add_pixels(pixels)
+        url = getattr(swath, "url", None)
+        try:
+            reduction.add_pixels(pixels)
+        except (OptionError, RegionError) as error:
+            if url is None:
+                raise
+            raise type(error)(f"{url}: {error}") from None
         is_empty = False
         attrs = attrs or pixels.attrs
-        urls += [url for url in (getattr(swath, "url", None),) if url is not None]
+        urls += [] if url is None else [url]
     if is_empty:
         raise OptionError("sources: expected at least one, found none")
     result = reduction.result(attrs, where)
