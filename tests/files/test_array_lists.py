@@ -16,7 +16,7 @@ from astropy.io import fits
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.core.errors import OptionError, TargetsError
+from swathe.core.errors import NoSuchArrayError, OptionError, TargetsError
 from swathe.core.row_record import RowRecord
 from swathe.files.array_file import ArrayFile
 from swathe.operations.array_results import ArrayResults
@@ -166,6 +166,69 @@ def test_bounds_of_several_stores(tmp_path: Path, catalog: Catalog) -> None:
     assert list(manifest["status"]) == ["ok"], list(manifest["reason"])
     expected: Any = swathe.cut(path, array="lst", bounds=(-20, 30, 20, 60))
     assert np.array_equal(np.load(tmp_path / "out" / manifest["path"][0]), expected.data)
+
+
+def test_default_array_is_no_place_and_no_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "swath.h5"
+    with h5py.File(path, "w") as file:
+        for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+            file[f"geolocation/{name}"] = np.zeros((6, 8))
+            file[f"geolocation/{name}"].attrs["units"] = units
+        file["product/height"], file["product/height_bnds"] = np.arange(8.0), np.zeros((8, 2))
+        file["product/height"].attrs["bounds"] = "height_bnds"
+        file["product/no2"] = np.ones((6, 8))
+    cut: Any = swathe.cut(path, box=(0, 0, 2, 2))
+    assert cut.path == "/product/no2"
+    with h5py.File(path, "a") as file:
+        del file["product/no2"]
+    with pytest.raises(NoSuchArrayError, match="found 2: give array="):
+        swathe.cut(path, box=(0, 0, 2, 2))
+
+
+def test_default_array_of_roman_is_its_data(tmp_path: Path) -> None:
+    asdf = pytest.importorskip("asdf")
+    path, values = tmp_path / "r.asdf", np.arange(64, dtype="f4").reshape(8, 8)
+    tree = {"data": values, "dq": np.zeros((8, 8), "u4"), "err": np.ones((8, 8), "f4")}
+    asdf.AsdfFile({"roman": tree}).write_to(path)
+    assert np.array_equal(swathe.cut(path, box=(1, 2, 3, 4)), values[2:6, 1:4])
+    asdf.AsdfFile({"a": {"data": values}, "b": {"data": values}}).write_to(path)
+    with pytest.raises(NoSuchArrayError, match="found 2: give array="):
+        swathe.cut(path, box=(1, 2, 3, 4))
+
+
+@pytest.mark.parametrize("name", [None, "npy", "fits"])
+@pytest.mark.parametrize("mode", ["trim", "partial", "strict"])
+def test_bounds_over_the_edge_of_a_grid(tmp_path: Path, mode: Any, name: str | None) -> None:
+    """Both ends of the rows are one result, of the times that the row chooses."""
+    path = tmp_path / "grid.h5"
+    values = np.arange(3 * 4 * 36, dtype="f4").reshape(3, 4, 36)
+    with h5py.File(path, "w") as file:
+        array = file.create_dataset("t", data=values, chunks=(1, 4, 9), compression="gzip")
+        axes = {
+            "time": np.arange(3),
+            "lat": np.arange(50.0, 10, -10),
+            "lon": np.arange(0.0, 360, 10),
+        }
+        for axis, (dim, coordinate) in enumerate(axes.items()):
+            file[dim] = coordinate
+            file[dim].make_scale(dim)
+            array.dims[axis].attach_scale(file[dim])
+    bounds = {"west": [-15, 5], "south": [25, 25], "east": [15, 25], "north": [45, 45]}
+    given = {"file": [str(path)] * 2, "array": ["t"] * 2, "time": ["1:3", ""]} | bounds
+    assert swathe.predict(given, format=name).median_s > 0
+    manifest = swathe.cut_many(given, tmp_path / "out", format=name, mode=mode, progress=False)
+    assert [*zip(manifest["status"], manifest["reason"], strict=True)] == [("ok", "")] * 2
+    both, inside = (tmp_path / "out" / result for result in manifest["path"])
+    wanted = values[1:, 1:3][..., [35, 0, 1]], values[:, 1:3, 1:3]
+    for result, elements in zip((both, inside), wanted, strict=True):
+        if name == "npy":
+            assert np.array_equal(np.load(result), elements)
+        elif name == "fits":
+            assert np.array_equal(fits.getdata(result), elements)
+        else:
+            with h5py.File(result) as file:
+                assert np.array_equal(file["t"], elements)
+                assert file["lon"][0] == (350 if result == both else 10)
 
 
 def test_zarr_is_refused_in_lists(tmp_path: Path) -> None:

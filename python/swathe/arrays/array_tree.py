@@ -101,6 +101,18 @@ class ArrayDescription:
             return base64.b64decode(self.storage["data"])
 
 
+PLACE_UNITS = {
+    "latitude": {
+        "degrees_north",
+        "degree_north",
+        "degrees_n",
+        "degree_n",
+        "degreesn",
+        "degreen",
+    },
+    "longitude": {"degrees_east", "degree_east", "degrees_e", "degree_e", "degreese", "degreee"},
+}
+"""Units that make a coordinate a latitude or longitude (CF 4.1 and 4.2), in lower case."""
 TIFF_COPY = re.compile(r"/\d+/(overview_\d+|mask(_\d+)?|mask_overview_\d+)")
 """Paths of smaller copies and of masks."""
 
@@ -211,21 +223,33 @@ class ArrayTree:
         return names
 
     def planes(self) -> list[ArrayDescription]:
-        """Return the arrays with two axes or more that are no coordinates of others.
+        """Return the arrays with two axes or more that are no coordinates.
 
-        Smaller copies and masks of the images of a TIFF are none.
+        Coordinates are those that others name, and latitudes and longitudes by their units. Bounds
+        are left out, too, and smaller copies and masks of the images of a TIFF.
         """
         is_copy = TIFF_COPY.fullmatch if self.format == "tiff" else lambda _: None
         planes = [
             each for each in self.arrays.values() if len(each.shape) > 1 and not is_copy(each.path)
         ]
         coordinates = {other.path for each in planes for other in self.coordinates(each).values()}
-        return [each for each in planes if each.path not in coordinates]
+        for each in self.arrays.values():
+            name = each.attributes.get("bounds")
+            if isinstance(name, str) and (bounds := self.near(each.path, name)) is not None:
+                coordinates.add(bounds.path)
+        planes = [each for each in planes if each.path not in coordinates]
+        # A file of places alone has no others.
+        return [each for each in planes if not _is_place(each)] or planes
 
     @property
     def only_plane(self) -> ArrayDescription | None:
-        """Return the default array: the only one of `planes`; `None` if there are others."""
+        """Return the default array: the only one of `planes`; `None` if there are others.
+
+        Of ASDF it is the only one called `data`, as in files of Roman: beside it are its errors.
+        """
         planes = self.planes()
+        if len(planes) > 1 and self.format == "asdf":
+            planes = [each for each in planes if each.path.rpartition("/")[2] == "data"]
         return planes[0] if len(planes) == 1 else None
 
     def coordinates(self, array: ArrayDescription) -> dict[str, ArrayDescription]:
@@ -267,6 +291,14 @@ class ArrayTree:
             if other is not None:
                 return other
         return None
+
+
+def _is_place(array: ArrayDescription) -> bool:
+    """Tell whether units make an array a latitude or longitude."""
+    units = array.attributes.get("units")
+    return isinstance(units, str) and any(
+        units.strip().lower() in names for names in PLACE_UNITS.values()
+    )
 
 
 @contextmanager

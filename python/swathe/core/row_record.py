@@ -40,6 +40,21 @@ class RowGranule(NamedTuple):
     version: str = ""
 
 
+OTHER_SIDE = -1
+"""In place of a plane, which has a number from 0."""
+
+
+def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
+    """Return ranges of planes on NAXIS3 and the axes after it, from those of a `RowRecord`."""
+    pairs = [] if planes is None else zip(planes[::2], planes[1::2], strict=True)
+    return [(first, last) for first, last in pairs if first != OTHER_SIDE]
+
+
+def other_side(planes: tuple[int, ...] | None) -> int:
+    """Return how many columns the planes of a `RowRecord` add from the begin of rows."""
+    return planes[-1] if planes and planes[-2] == OTHER_SIDE else 0
+
+
 class RowRecord(NamedTuple):
     """A region of an image, and its result: a tuple, because a job has 100,000.
 
@@ -51,7 +66,8 @@ class RowRecord(NamedTuple):
         hdu: number, name, or `NAME,VERSION`.
         box: x0, y0, width, height; `None` if not known yet or not possible.
         planes: for cubes, first and last on NAXIS3, then on the following axes; axes not listed are
-            complete.
+            complete. At their end `(OTHER_SIDE, count)` says that the box goes over the edge of a
+            global grid: it has the first `count` columns, too, after the last ones.
         sky: requested right ascension, declination and size, degrees (ICRS).
         version: version of the object it was cut from.
         granule: what the list says of a granule that is read whole; `None` if nothing.

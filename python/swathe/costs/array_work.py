@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from swathe.core.errors import SwatheError
+from swathe.core.row_record import plane_spans
 from swathe.core.row_table import RowTable
 from swathe.costs.format_costs import AS_SOURCE, ASSUMED_BOUND, BOUND, SOURCE, FormatCosts
 from swathe.costs.library_costs import LibraryCosts
@@ -186,10 +187,7 @@ class ArrayWork:
 
     def _read(self, kind: Kind, row: RowRecord, costs: LibraryCosts) -> None:
         """Add the read of a row by its library."""
-        spans = row.planes or ()
-        planes = math.prod(
-            last - first for first, last in zip(spans[::2], spans[1::2], strict=True)
-        )
+        planes = math.prod(last - first for first, last in plane_spans(row.planes))
         _, _, width, height = row.box or (0, 0, 1, 1)
         part = min(planes * width * height * kind.item_bytes, kind.bytes)
         # Between the region alone and the whole array: the library decides what it decodes.

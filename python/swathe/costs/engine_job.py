@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.core.row_record import plane_spans
 from swathe.stores.registry import stores_for
 
 if TYPE_CHECKING:
@@ -48,8 +49,3 @@ def to_engine_job(
         ids=rows.id if _swathe.trace_is_on() else None,
         **{"output": "", "kind": "folder", "stores": stores_for(files), **settings},
     )
-
-
-def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Return ranges of planes on NAXIS3 and the axes after it, from those of a `RowRecord`."""
-    return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))

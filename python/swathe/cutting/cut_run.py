@@ -122,7 +122,7 @@ class CutRun:
         paths = {row: manifest.name[row] for row in results}
         is_made = not output_paths.result_options.is_plain
         is_npy = work.results is None and are_npy_of_arrays(
-            output_paths.result_options.format, work.rows.hdu.take(todo)
+            output_paths.result_options.format, work.rows.take(todo)
         )
         is_cut_aside = is_made and not is_npy
         job = to_engine_job(

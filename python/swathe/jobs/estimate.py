@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchArrayError, SwatheError
 from swathe.core.host import cores
+from swathe.core.row_record import plane_spans
 from swathe.costs.array_work import ArrayWork
-from swathe.costs.engine_job import plane_spans, to_engine_job
+from swathe.costs.engine_job import to_engine_job
 from swathe.costs.predict_list import predict_job
 from swathe.costs.prediction import Prediction, times, total_of
 from swathe.files.array_file import ArrayFile

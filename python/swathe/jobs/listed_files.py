@@ -15,6 +15,7 @@ from swathe.core.errors import (
     SwatheError,
     TargetsError,
 )
+from swathe.core.row_record import plane_spans
 from swathe.core.row_table import DictColumn, RowTable
 from swathe.costs.tape_objects import TapeObjects
 from swathe.files.file import sky_of
@@ -183,7 +184,7 @@ def with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> Ro
         TargetsError: If there are too many different ones.
     """
     if "planes" not in columns:
-        return replace(rows, planes=rows.planes.map(lambda each: each or options.planes))
+        return replace(rows, planes=rows.planes.map(lambda each: _or_planes(each, options.planes)))
     plane_texts = DictColumn.of(texts(columns["planes"]))
     reasons: dict[str, str] = {}
 
@@ -207,5 +208,12 @@ def with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> Ro
     if any(rows.planes.values):
         # Of arrays: columns named like axes gave them.
         pairs = zip(rows.planes.list(), planes.list(), strict=True)
-        planes = DictColumn.of([ranges or text for ranges, text in pairs])
+        planes = DictColumn.of([_or_planes(ranges, text) for ranges, text in pairs])
     return replace(rows, planes=planes).with_status(faults)
+
+
+def _or_planes(
+    ranges: tuple[int, ...] | None, others: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    """Return planes of a row: others, if it has no ranges of its own."""
+    return ranges if plane_spans(ranges) else (*(others or ()), *(ranges or ())) or None

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import LimitError, NoSuchArrayError
+from swathe.core.row_record import other_side, plane_spans
 from swathe.files.array_cutout import cut_region
 from swathe.files.array_file import ArrayFile
 from swathe.files.array_region import region_of
+from swathe.files.array_sides import join_sides
 from swathe.files.file import open_any
 from swathe.files.targets.hdus import is_array_path
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from swathe.core.box import Mode
     from swathe.core.row_record import RowRecord
-    from swathe.core.row_table import DictColumn
+    from swathe.core.row_table import RowTable
     from swathe.files.array import Array
     from swathe.files.array_cutout import ArrayCutout
     from swathe.files.array_region import ArrayRegion
@@ -35,14 +37,18 @@ def is_of_array(row: RowRecord) -> bool:
     return is_array_path(row.hdu)
 
 
-def are_npy_of_arrays(file_format: str, hdus: DictColumn[Any]) -> bool:
+def are_npy_of_arrays(file_format: str, rows: RowTable) -> bool:
     """Check whether all results are `.npy` of arrays: the engine writes these in their final form.
 
     Args:
         file_format: format of the results.
-        hdus: HDU or array of each.
+        rows: their rows. The engine does not join the two sides of a grid.
     """
-    return file_format == "npy" and all(map(is_array_path, hdus.few().values))
+    return (
+        file_format == "npy"
+        and all(map(is_array_path, rows.hdu.few().values))
+        and not any(map(other_side, rows.planes.few().values))
+    )
 
 
 @dataclass
@@ -73,7 +79,11 @@ class ArrayResults:
             SwatheError: If the file or its array cannot be opened.
         """
         array = self._array(row)
-        if array.is_native or array.is_refused:
+        if array.is_refused:
+            return None
+        if other_side(row.planes):
+            return ""  # both ends of the rows of a grid: nothing that a user must know
+        if array.is_native:
             return None
         return f"read by the library: {array.problem}" if array.problem else "read from the index"
 
@@ -87,7 +97,8 @@ class ArrayResults:
         Raises:
             SwatheError: If the region is not within the array, or too large.
         """
-        return math.prod(self._region(row, self._array(row)).shape)
+        regions = self._regions(row, self._array(row))
+        return sum(math.prod(region.shape) for region in regions)
 
     def content(self, row: RowRecord, cut: Path | None, version: str, name: Path) -> bytes:
         """Return a result, in the format of the suffix of `name`.
@@ -105,10 +116,10 @@ class ArrayResults:
         """
         array = self._array(row)
         assert self._file is not None
-        region = self._region(row, array)
+        region, *others = self._regions(row, array)
         inside = region.within(array.shape)
         elements: NDArray[Any] | None = None
-        if cut is not None and version == array.version:
+        if cut is not None and version == array.version and not others:
             import numpy as np
 
             if name.suffix == ".npy":
@@ -116,6 +127,9 @@ class ArrayResults:
             if self.fill is not None or inside.shape == region.shape:
                 elements = np.load(cut, allow_pickle=False)
         region_cut = cut_region(self._file, array, region, elements=elements)
+        if others and array.plane is not None:
+            after = cut_region(self._file, array, others[0])
+            region_cut = join_sides(region_cut, after, array.plane[1])
         return self.convert(region_cut, name, self.should_stop)
 
     def _array(self, row: RowRecord) -> Array:
@@ -126,16 +140,20 @@ class ArrayResults:
             self._file, self._source = file, row.source
         return self._file.array(row.hdu)
 
-    def _region(self, row: RowRecord, array: Array) -> ArrayRegion:
+    def _regions(self, row: RowRecord, array: Array) -> list[ArrayRegion]:
+        """Return the region of a row; two of one that goes over the edge of a global grid."""
         plane = array.plane or ()
         others = [axis for axis in reversed(range(array.ndim)) if axis not in plane]
-        spans = row.planes or ()
-        ranges = dict(zip(others, zip(spans[::2], spans[1::2], strict=True), strict=False))
-        region = region_of(array, box=row.box, ranges=ranges, mode=self.mode)
-        size = array.dtype.itemsize * math.prod(region.shape)
+        ranges = dict(zip(others, plane_spans(row.planes), strict=False))
+        boxes = [row.box]
+        if row.box is not None and (after := other_side(row.planes)):
+            x0, y0, width, height = row.box
+            boxes = [(x0, y0, width - after, height), (0, y0, after, height)]
+        regions = [region_of(array, box=box, ranges=ranges, mode=self.mode) for box in boxes]
+        size = array.dtype.itemsize * sum(math.prod(region.shape) for region in regions)
         if self.most_bytes is not None and size > self.most_bytes:
             raise LimitError(
                 f"{array.url}, array {array.path}: expected a region of up to "
                 f"{self.most_bytes:,} bytes, found {size:,}"
             )
-        return region
+        return regions

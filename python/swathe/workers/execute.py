@@ -342,7 +342,7 @@ class _BatchRun:
         )
         batch = job.start()
         is_final = self._is_plain or (
-            not self.options.is_combined and are_npy_of_arrays(self.options.format, rows.hdu)
+            not self.options.is_combined and are_npy_of_arrays(self.options.format, rows)
         )
         enough = MOST_TOGETHER if is_final else 1
         try:

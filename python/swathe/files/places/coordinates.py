@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from swathe.arrays.array_tree import groups_around
+from swathe.arrays.array_tree import PLACE_UNITS, groups_around
 from swathe.core.errors import LimitError, RegionError
 from swathe.files.variable import Variable, physical_values
 
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
 
 Quantity = Literal["latitude", "longitude", "time"]
 
-UNITS = {
-    "latitude": {
-        "degrees_north",
-        "degree_north",
-        "degrees_n",
-        "degree_n",
-        "degreesn",
-        "degreen",
-    },
-    "longitude": {"degrees_east", "degree_east", "degrees_e", "degree_e", "degreese", "degreee"},
-}
-"""Units that make a coordinate a latitude or longitude (CF 4.1 and 4.2), in lower case."""
 NAMES = {
     "latitude": {"lat", "latitude", "nav_lat"},
     "longitude": {"lon", "long", "longitude", "nav_lon"},
@@ -69,7 +57,7 @@ def sureness_by(name: str, attrs: dict[str, Any], quantity: Quantity) -> int:
         return 4 if standard_name == quantity else 0
     if quantity == "time":
         return 3 if " since " in units else 0
-    if units in UNITS[quantity]:
+    if units in PLACE_UNITS[quantity]:
         return 3
     if units not in PLAIN_UNITS:
         return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import RegionError, SwatheError, TargetsError
-from swathe.core.row_record import fault_of
+from swathe.core.row_record import OTHER_SIDE, fault_of
 from swathe.files.targets.cells import is_missing
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 BOUNDS = ("west", "south", "east", "north")
 
 
-def boxes_of_bounds(
+def place_by_bounds(
     rows: RowTable, columns: Mapping[str, Any], tree_of: Callable[[str], ArrayTree | None] | None
-) -> tuple[dict[int, Box], dict[int, Fault]]:
-    """Return the boxes of rows by their number, and the faults of rows without one.
+) -> tuple[RowTable, dict[int, Box], dict[int, Fault]]:
+    """Return rows, their boxes by their number, and the faults of those without one.
+
+    The planes of a row whose bounds cross the edge of a global grid tell of the other side.
 
     Args:
         rows: rows with the paths of their arrays.
@@ -38,7 +41,10 @@ def boxes_of_bounds(
             f"the targets: expected boxes or positions in the sky, found {', '.join(BOUNDS)}: "
             "arrays have these"
         )
+    from swathe.core.row_table import DictColumn
+
     boxes: dict[int, Box] = {}
+    planes = rows.planes.list()
     faults: dict[int, Fault] = {}
     sources, paths = rows.source.list(), rows.hdu.list()
     box_of = lru_cache(maxsize=1000)(_box)
@@ -52,10 +58,12 @@ def boxes_of_bounds(
                 raise RegionError(
                     f"{sources[row]}: expected an array with longitudes and latitudes, found FITS"
                 )
-            boxes[row] = box_of(sources[row], paths[row], _bounds(columns, row))
+            boxes[row], columns_after = box_of(sources[row], paths[row], _bounds(columns, row))
+            if columns_after:
+                planes[row] = (*(planes[row] or ()), OTHER_SIDE, columns_after)
         except SwatheError as error:
             faults[row] = fault_of(error)
-    return boxes, faults
+    return replace(rows, planes=DictColumn.of(planes)), boxes, faults
 
 
 def _bounds(columns: Mapping[str, Any], row: int) -> tuple[float, ...]:
@@ -69,8 +77,8 @@ def _bounds(columns: Mapping[str, Any], row: int) -> tuple[float, ...]:
     return tuple(bounds)
 
 
-def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> Box:
-    """Return the box of an array that has the pixels in bounds.
+def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> tuple[Box, int]:
+    """Return the box of an array that has the pixels in bounds, and columns of its other side.
 
     Raises:
         RegionError: If it is no array, or its bounds are not on the axes of its planes.
@@ -87,13 +95,17 @@ def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> Box:
     what = f"{source}, array {array.path}"
     y, x = plane_axes(array)
     parts = region_of_bounds(array, bounds)
-    if len(parts) > 1:
-        raise RegionError(
-            f"{what}: expected bounds within the array, found {bounds}, which cross its edge"
-        )
     if set(parts[0]) != {y, x}:
         raise RegionError(
             f"{what}: expected longitude and latitude on axes {y} and {x}, found {list(parts[0])}"
         )
     (y0, y1), (x0, x1) = parts[0][y], parts[0][x]
-    return x0, y0, x1 - x0, y1 - y0
+    after = 0
+    if len(parts) > 1:
+        if parts[1][y] != parts[0][y]:
+            raise RegionError(
+                f"{what}: expected bounds within the array, or longitudes on axis {x}, found "
+                f"{bounds}, which cross its edge along axis {y}"
+            )
+        after = parts[1][x][1]
+    return (x0, y0, x1 - x0 + after, y1 - y0), after

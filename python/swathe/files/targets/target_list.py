@@ -29,7 +29,7 @@ from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.core.sky import SkyBoxes, coordinates
 from swathe.files.targets.arrays import with_arrays
-from swathe.files.targets.bounds import BOUNDS, boxes_of_bounds
+from swathe.files.targets.bounds import BOUNDS, place_by_bounds
 from swathe.files.targets.cells import InvalidCell, float_column, is_missing, text_of, texts
 from swathe.files.targets.columns import (
     BOX,
@@ -129,7 +129,7 @@ def read_targets(
         rows.group = DictColumn.of(groups)
         rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None
     if way == BOUNDS:
-        return _with_boxes(rows, *boxes_of_bounds(rows, columns, tree_of))
+        return _with_boxes(*place_by_bounds(rows, columns, tree_of))
     if way != SKY:
         return _place(rows, way, [columns[name] for name in way])
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
