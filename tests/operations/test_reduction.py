@@ -459,3 +459,49 @@ def test_a_wrong_place_names_its_file(tmp_path: Path) -> None:
     xarray.Dataset({"v": (("y", "x"), np.ones((2, 3)))}, places).to_netcdf(path)
     with pytest.raises(RegionError, match=r"beyond\.nc: pixel 0: expected a latitude from -90"):
         swathe.reduce([path], array="v", grid="1deg")
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:32633"])
+def test_a_geotiff_is_reduced_by_its_transform(tmp_path: Path, crs: str) -> None:
+    """Pixels are where rasterio and pyproj place them; nodata and scale are those of GDAL."""
+    rasterio = pytest.importorskip("rasterio")
+    pyproj = pytest.importorskip("pyproj")
+    pytest.importorskip("tifffile")
+    path = tmp_path / "map.tif"
+    values = np.random.default_rng(3).integers(0, 500, (40, 50)).astype("i2")
+    values[5:9] = -99
+    step, corner = (0.1, (13.0, 49.0)) if crs == "EPSG:4326" else (10_000, (300_000, 5_500_000))
+    place = rasterio.Affine(step, 0, corner[0], 0, -step, corner[1])
+    options = {"count": 1, "dtype": "int16", "nodata": -99, "crs": crs, "transform": place}
+    with rasterio.open(path, "w", driver="GTiff", height=40, width=50, **options) as file:
+        file.write(values, 1)
+        file.scales, file.offsets = (0.5,), (10.0,)
+    result = swathe.reduce([path], grid="1deg", statistics=("mean", "count"))
+    x, y = np.meshgrid(
+        corner[0] + step * (np.arange(50) + 0.5), corner[1] - step * (np.arange(40) + 0.5)
+    )
+    to_degrees = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+    lon, lat = to_degrees.transform(x, y)
+    is_valid = values != -99
+    cells = (np.floor(lat) + 90).astype(int)[is_valid], (np.floor(lon) + 180).astype(int)[is_valid]
+    sums, counts = np.zeros((180, 360)), np.zeros((180, 360), int)
+    np.add.at(sums, cells, values[is_valid] * 0.5 + 10)
+    np.add.at(counts, cells, 1)
+    assert np.array_equal(result.data["count"], counts)
+    assert result.data["pixels"].sum() == values.size
+    is_full = counts > 0
+    np.testing.assert_allclose(result.data["mean"][is_full], sums[is_full] / counts[is_full])
+
+
+def test_a_grid_of_hdf_eos_is_reduced_by_its_corners(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    hdf_eos5 = pytest.importorskip("tests.support.hdf_eos5")
+    path = hdf_eos5.write_grid(tmp_path / "a.he5")
+    result = swathe.reduce(
+        [path], array=hdf_eos5.COLUMN, grid="15deg", statistics=("mean", "count")
+    )
+    with h5py.File(path) as file:
+        layers = file[hdf_eos5.COLUMN][()].astype(float)
+    # Its pixels are these cells, from the north.
+    assert np.array_equal(result.data["count"], np.full(layers.shape[1:], len(layers)))
+    np.testing.assert_allclose(result.data["mean"], layers.mean(axis=0)[::-1])

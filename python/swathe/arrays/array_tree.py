@@ -24,7 +24,7 @@ READER_VERSIONS = {
     "hdf5": 2,
     "netcdf3": 1,
     "hdf4": 1,
-    "tiff": 1,
+    "tiff": 2,
     "asdf": 2,
     "zarr": 1,
     "dicom": 1,

@@ -15,6 +15,8 @@ References:
 from __future__ import annotations
 
 import math
+import re
+from contextlib import suppress
 from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
@@ -71,6 +73,15 @@ NUMBERS = {
     34264: "ModelTransformation",
 }
 """Tags that become attributes, by their number."""
+NODATA = 42113
+GDAL_ITEM = re.compile(r"<Item\b([^<>]*)>([^<]*)</Item>")
+GDAL_FIELD = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
+"""An item of `GDAL_METADATA`, and one of its fields."""
+MOST_METADATA = 1 << 20
+"""Characters of `GDAL_METADATA` that are looked into."""
+SCALING = ("scale_factor", "add_offset")
+ROLES = {"scale": "scale_factor", "offset": "add_offset", "unittype": "units"}
+"""Attributes of CF by the role of an item."""
 
 
 def describe(file: IO[bytes]) -> bytes:
@@ -379,10 +390,50 @@ def _attributes(page: Any) -> dict[str, Any]:
             top, bottom = ratio
             values[NUMBERS[code]] = top / bottom if bottom else float("nan")
     values |= page.geotiff_tags or {}
+    values |= _packing(page, str(values.get("GDAL_METADATA", "")))
     values |= values.pop("RPCCoefficient", {})
     if page.subfiletype:
         values["NewSubfileType"] = page.subfiletype
     return {str(name): encode_attribute(_plain(value)) for name, value in values.items()}
+
+
+def _packing(page: Any, metadata: str) -> dict[str, Any]:
+    """Return fill value, scale, offset and unit that GDAL names, as attributes of CF.
+
+    A scale or unit is that of all bands, and a fill value an element of the type, or it is none.
+    """
+    packing: dict[str, Any] = {}
+    dtype = np.dtype("u1" if page.dtype is None else page.dtype)
+    if (fill := _text(page, NODATA)) and dtype.kind in "iuf":
+        with suppress(ValueError, OverflowError):  # a text, or a number that the type does not have
+            packing["_FillValue"] = dtype.type(float(fill) if dtype.kind == "f" else int(fill))
+    bands = page.shaped[0] if page.shaped[0] > 1 else page.shaped[4]
+    by_name: dict[str, dict[str, str]] = {}
+    for item in GDAL_ITEM.finditer(metadata[:MOST_METADATA]):
+        fields = dict(GDAL_FIELD.findall(item[1]))
+        name = ROLES.get(fields.get("role", ""))
+        if name is not None and "domain" not in fields:
+            by_name.setdefault(name, {})[fields.get("sample", "0")] = item[2].strip()
+    for name, by_band in by_name.items():
+        texts = {by_band.get(str(band)) for band in range(bands)}
+        text = texts.pop()
+        if texts or text is None:
+            continue
+        if name == "units":
+            packing[name] = text
+            continue
+        with suppress(ValueError):
+            packing[name] = float(text)
+    # What changes nothing would only make integers floats.
+    if (packing.get("scale_factor", 1), packing.get("add_offset", 0)) == (1, 0):
+        packing = {name: value for name, value in packing.items() if name not in SCALING}
+    return packing
+
+
+def _text(page: Any, code: int) -> str:
+    value = page.tags.valueof(code)
+    text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
+    return text.strip(" \0") if isinstance(text, str) else ""
 
 
 def _plain(value: Any) -> Any:

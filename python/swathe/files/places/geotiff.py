@@ -16,11 +16,15 @@ from swathe.files.places.grid import axis_ranges, check_axis
 from swathe.files.variable import number_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
     from swathe.files.array import Array
     from swathe.files.places.bounds import Bounds
+
+    RowsOfPlaces = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 MODEL = "GTModelTypeGeoKey"
 PROJECTION = "ProjectedCSTypeGeoKey"
@@ -63,17 +67,34 @@ def raster_ranges(array: Array, bounds: Bounds) -> list[dict[int, tuple[int, int
         rows, columns = axis_ranges(north, east, bounds)
         return [{y: row, x: column} for row in rows for column in columns]
     check_size(what, (height, width))
+    places = raster_places(array)
+    ends = index_box((height, width), lambda start, stop: bounds.has(*places(start, stop)))
+    return [] if ends is None else [dict(zip((y, x), ends, strict=True))]
 
-    def mask_of(start: int, stop: int) -> NDArray[np.bool_]:
+
+def raster_places(array: Array) -> RowsOfPlaces:
+    """Return a function that gives latitudes and longitudes of the pixels of rows of an image.
+
+    They are in degrees, infinite where the projection has none. The rows are `[start, stop)`.
+
+    Raises:
+        FormatError, OptionError, RegionError: As `raster_ranges` does.
+    """
+    import numpy as np
+
+    matrix = pixel_transform(array)
+    to_degrees = degrees_transformer(array)
+    width = array.shape[plane_axes(array)[1]]
+
+    def places(start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         row, column = np.mgrid[start:stop, :width]
         east = matrix[0, 0] * column + matrix[0, 1] * row + matrix[0, 2]
         north = matrix[1, 0] * column + matrix[1, 1] * row + matrix[1, 2]
         if to_degrees is not None:
             east, north = (np.asarray(each) for each in to_degrees.transform(east, north))
-        return bounds.has(north, east)
+        return north, east
 
-    ends = index_box((height, width), mask_of)
-    return [] if ends is None else [dict(zip((y, x), ends, strict=True))]
+    return places
 
 
 def pixel_transform(array: Array) -> NDArray[np.float64]:

@@ -145,7 +145,7 @@ class ReduceOperation(ReducingOperation):
 
         condition = _condition(options["where"])
         arrays = granule_arrays(file, array or options["array"] or None, condition)
-        return [arrays.variable, arrays.latitude, arrays.longitude, *arrays.others.values()]
+        return arrays.all
 
     def shown_array(self, options: Mapping[str, Any]) -> str:
         """Return the first statistic."""

@@ -19,8 +19,11 @@ from swathe.core.errors import (
     RegionError,
 )
 from swathe.files.array_file import ArrayFile
+from swathe.files.array_region import plane_axes
 from swathe.files.file import open_any
 from swathe.files.places.coordinates import BLOCK_ELEMENTS
+from swathe.files.places.geotiff import has_place, raster_places
+from swathe.files.places.hdf_eos_grid import eos_grid
 from swathe.files.places.regions import pair_on_axes, tie_points_of
 from swathe.files.variable import SCALING, Variable, masked_values, scale_and_offset
 from swathe.operations.reduction.pixels import Pixels
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from swathe.files.array import Array
+    from swathe.files.places.geotiff import RowsOfPlaces
     from swathe.files.places.tie_points import TiePoints
     from swathe.files.variable import ArrayElements
     from swathe.operations.reduction.condition import Condition
@@ -112,17 +116,55 @@ class GranuleArrays(NamedTuple):
 
     Attributes:
         variable: the one that is reduced.
-        latitude: latitudes of its elements, or of its tie points.
-        longitude: longitudes of the same.
-        ties: how they lie on the axes of the variable, where those are finer.
+        places: latitudes and longitudes of its elements, or of its tie points; none of a grid.
+        finer: tie points that `places` are, or the grid that the file describes; on axes of the
+            variable.
         others: those of a condition, by name.
     """
 
     variable: Array
-    latitude: Array
-    longitude: Array
-    ties: TiePoints | None
+    places: tuple[()] | tuple[Array, Array]
+    finer: TiePoints | MapGrid | None
     others: dict[str, Array]
+
+    @property
+    def all(self) -> list[Array]:
+        """Return all arrays."""
+        return [self.variable, *self.places, *self.others.values()]
+
+
+class MapGrid(NamedTuple):
+    """A grid that its file describes without latitudes and longitudes: GeoTIFF, HDF-EOS.
+
+    Attributes:
+        axes: its axes among those of the variable, rows first.
+        shape: pixels along them.
+        rows: function that returns latitudes and longitudes of rows `[start, stop)`.
+    """
+
+    axes: tuple[int, int]
+    shape: tuple[int, int]
+    rows: RowsOfPlaces
+
+    @classmethod
+    def of(cls, array: Array) -> MapGrid | None:
+        """Return the grid of an array, if it has one.
+
+        Raises:
+            SwatheError: As `raster_places` and `eos_grid` raise.
+        """
+        if has_place(array):
+            y, x = plane_axes(array)
+            return cls((y, x), (array.shape[y], array.shape[x]), raster_places(array))
+        grid = eos_grid(array)
+        if grid is None:
+            return None
+        columns = np.arange(grid.shape[1]) + 0.5
+        return cls(
+            grid.axes,
+            grid.shape,
+            lambda start, stop: grid.places(np.arange(start, stop) + 0.5, columns),
+        )
 
 
 def granule_arrays(
@@ -139,9 +181,11 @@ def granule_arrays(
     others = {name: _field(file, variable, name) for name in names}
     pair = pair_on_axes(variable)
     if pair is not None:
-        return GranuleArrays(variable, *pair, None, others)
+        return GranuleArrays(variable, pair, None, others)
+    if (grid := MapGrid.of(variable)) is not None:
+        return GranuleArrays(variable, (), grid, others)
     ties = tie_points_of(variable)
-    return GranuleArrays(variable, ties.latitude, ties.longitude, ties, others)
+    return GranuleArrays(variable, (ties.latitude, ties.longitude), ties, others)
 
 
 def pixels_of(swath: Any, condition: Condition | None) -> Pixels:
@@ -172,11 +216,11 @@ def _check_size(file: ArrayFile, arrays: GranuleArrays, most_bytes: int | None) 
     A small file can have large arrays: a chunk that is not stored has the fill value.
     """
     size = 0
-    for each in (arrays.variable, arrays.latitude, arrays.longitude, *arrays.others.values()):
+    for each in arrays.all:
         is_scaled = any(name in each.attrs for name in SCALING)
         size += each.size * (1 + max(each.dtype.itemsize, FLOAT_BYTES if is_scaled else 0))
-    if arrays.ties is not None:
-        size += 2 * FLOAT_BYTES * math.prod(each.length for each in arrays.ties.axes)
+    if arrays.finer is not None:
+        size += 2 * FLOAT_BYTES * math.prod(_lengths_of(arrays.finer))
     if most_bytes is not None and size > most_bytes:
         raise LimitError(
             f"{file.url}: expected values and places of up to {most_bytes:,} bytes "
@@ -186,22 +230,35 @@ def _check_size(file: ArrayFile, arrays: GranuleArrays, most_bytes: int | None) 
 
 def _places_of(arrays: GranuleArrays) -> tuple[Any, Any]:
     """Read latitudes and longitudes, of shapes that broadcast to that of the variable."""
-    variable, ties = arrays.variable, arrays.ties
-    if ties is None:
+    variable, finer = arrays.variable, arrays.finer
+    if finer is None:
         latitude, longitude = (
-            _on_axes_of(masked_values(each), variable, each)
-            for each in (arrays.latitude, arrays.longitude)
+            _on_axes_of(masked_values(each), variable, each) for each in arrays.places
         )
         return latitude, longitude
-    lengths = [each.length for each in ties.axes]
-    rest = [(0, length) for length in lengths[1:]]
+    lengths = _lengths_of(finer)
     rows = max(1, BLOCK_ELEMENTS // max(1, math.prod(lengths[1:])))
     latitude, longitude = np.empty(lengths), np.empty(lengths)
     for start in range(0, lengths[0], rows):
         part = slice(start, min(start + rows, lengths[0]))
-        latitude[part], longitude[part] = ties.places([(part.start, part.stop), *rest])
-    axes = [each.axis for each in ties.axes]
+        if isinstance(finer, MapGrid):
+            latitude[part], longitude[part] = finer.rows(part.start, part.stop)
+        else:
+            rest = [(0, length) for length in lengths[1:]]
+            latitude[part], longitude[part] = finer.places([(part.start, part.stop), *rest])
+    if isinstance(finer, MapGrid):
+        # The projection has no place there.
+        nowhere = ~(np.isfinite(latitude) & np.isfinite(longitude))
+        latitude[nowhere] = longitude[nowhere] = np.nan
+        axes = [*finer.axes]
+    else:
+        axes = [each.axis for each in finer.axes]
     return _spread(latitude, axes, variable.ndim), _spread(longitude, axes, variable.ndim)
+
+
+def _lengths_of(finer: TiePoints | MapGrid) -> list[int]:
+    """Return the number of places along each axis."""
+    return [*finer.shape] if isinstance(finer, MapGrid) else [each.length for each in finer.axes]
 
 
 def _spread(values: Any, axes: list[int], ndim: int) -> Any:
