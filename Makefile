@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing run-study order-study fuzz lock audit docs \
-	wheel install-c vtk clean
+	wheel install-c vtk stars clean
 
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
@@ -136,6 +136,11 @@ install-c:
 vtk:
 	cd web/vtk && npm ci --ignore-scripts --no-audit --no-fund && \
 		node build.mjs ../../python/swathe/portal/pages/static/vtk.js
+
+# The table of star names, from the version of web/stars/package-lock.json. It is a part of the sources, too.
+stars:
+	cd web/stars && npm ci --ignore-scripts --no-audit --no-fund && \
+		node build.mjs ../../python/swathe/files/targets/stars.tsv
 
 # The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -69,8 +69,8 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
     "SWATHE_PORTAL": ("", "URL of the portal that `swathe` commands for jobs use."),
     "SWATHE_RESOLVER": (
         "",
-        "Resolver of object names: `sesame`, or the URL of a service like it. "
-        "If it is not set, no name is sent anywhere. "
+        "Service that is asked about names of objects that no list here has: `sesame`, or the URL "
+        "of one like it. If it is not set, no name is sent anywhere; `none`: no names. "
         "It is reached through `http_proxy`, `https_proxy` and `no_proxy`.",
     ),
     "SWATHE_IN": ("", "Folder of the inputs of a program in a sandbox, which sets it."),

@@ -384,7 +384,7 @@ def test_names_of_objects_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("SWATHE_RESOLVER", f"http://127.0.0.1:{resolver.server_port}/")
         try:
             with served(tmp_path) as portal:
-                names = json.dumps({"targets": [f"M {at} 30arcsec" for at in range(1, 6)]})
+                names = json.dumps({"targets": [f"3C {at} 30arcsec" for at in range(1, 6)]})
                 with others_are_answered(portal):
                     answer = send_json(portal, names.encode())
                 assert answer.status_code == 200, answer.text

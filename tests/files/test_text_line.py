@@ -143,8 +143,8 @@ def test_files_and_pixels() -> None:
         ("1 10h", "dec: expected degrees"),
         ("a.fits one 2 30 40", "x: expected a number of pixels, found 'one'"),
         ("x" * (LONGEST_LINE + 1), f"expected up to {LONGEST_LINE} characters"),
-        ("M31", "M31: names of objects need a resolver; set SWATHE_RESOLVER=sesame"),
-        ("NGC 1068", "NGC 1068: names of objects need a resolver"),
+        ("3C 273", "or the name of a star, .*; to ask a service, SWATHE_RESOLVER=sesame"),
+        ("Marfak", "Marfak: expected one star of this name, found 2: HIP 5336, HIP 5542"),
     ],
 )
 def test_what_is_no_target(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ class Sesame(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name = unquote(self.path.partition("?")[2])
         self.asked.append(name)
-        place = "%J 10.6847083 +41.2687500 = 00:42:44.33 +41:16:07.5\n" if name == "M 31" else ""
+        place = "%J 10.6847083 +41.2687500 = 00:42:44.33 +41:16:07.5\n" if name == "3C 273" else ""
         text = f"# {name}\t#Q1\n#=S=Simbad\n{place}\n#====Done====\n".encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
@@ -260,11 +260,12 @@ def sesame(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_names_are_resolved_where_a_resolver_is_configured(sesame: list[str]) -> None:
-    for text in ("M 31", "M  31"):
+    for text in ("3C 273", "3C  273"):
         assert position(text).ra.deg[0] == pytest.approx(10.6847083)
-    assert parse_line('M 31 30"').size == Size(30 * ARCSEC, 30 * ARCSEC)
-    assert parse_lines(['M 31 30"', '150 2 30"']).columns["frame"] == ["icrs", ""]
-    assert sesame == ["M 31"]  # asked once
+    assert parse_line('3C 273 30"').size == Size(30 * ARCSEC, 30 * ARCSEC)
+    assert parse_lines(['3C 273 30"', '150 2 30"']).columns["frame"] == ["icrs", ""]
+    assert position("M 31").ra.deg[0] == pytest.approx(10.6847917)
+    assert sesame == ["3C 273"]  # asked once, and not about what the lists have
     with pytest.raises(RegionError, match="M31 is nice: the resolver returned no position"):
         position("M31 is nice")
 
@@ -273,12 +274,15 @@ def test_a_resolver_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(resolver.VARIABLE, "http://127.0.0.1:1/")
     resolver._ask.cache_clear()
     monkeypatch.setattr(resolver, "_silent_until", {})
-    with pytest.raises(RegionError, match="M31: the resolver returned no position"):
-        position("M31")
+    with pytest.raises(RegionError, match="3C273: the resolver returned no position"):
+        position("3C273")
     with pytest.raises(RegionError, match="did not answer"):
-        position("M31")
+        position("3C273")
     monkeypatch.setenv(resolver.VARIABLE, "file:///etc/passwd")
-    with pytest.raises(RegionError, match="SWATHE_RESOLVER: expected sesame or a URL"):
+    with pytest.raises(RegionError, match="SWATHE_RESOLVER: expected sesame, none or a URL"):
+        position("3C273")
+    monkeypatch.setenv(resolver.VARIABLE, "none")
+    with pytest.raises(RegionError, match="M31: names of objects are off"):
         position("M31")
 
 

@@ -82,7 +82,7 @@ def test_faults_told_are_bounded() -> None:
         ("ra,dec,ra\n1,2,3", "two columns 'ra'"),
         ("1,2,3,4,5,6,7", "is not a position"),
         ("M31 is nice", 'line 1: "M31 is nice" is not a position: expected RA Dec'),
-        ("M31", "M31: names of objects need a resolver; set SWATHE_RESOLVER=sesame"),
+        ("3C273", '"3C273" is not a position: expected RA Dec .size., or the name of a star'),
     ],
 )
 def test_no_list(text: str, told: str) -> None:

@@ -224,10 +224,10 @@ def test_names_are_asked_about_in_threads_of_their_own(monkeypatch: pytest.Monke
     monkeypatch.setenv("SWATHE_RESOLVER", "sesame")
     monkeypatch.setattr(resolver, "_ask", ask)
     columns, _ = asyncio.run(
-        Uploads(CONFINED, 100, 512).body(json.dumps({"targets": ["M 31 30arcsec"]}).encode())
+        Uploads(CONFINED, 100, 512).body(json.dumps({"targets": ["3C 273 30arcsec"]}).encode())
     )
     assert columns["ra"] == [10.0]
-    assert pasted_list("M 31 30arcsec\nM 33 30arcsec").columns["dec"] == [41.0, 41.0]
+    assert pasted_list("3C 273 30arcsec\n3C 48 30arcsec").columns["dec"] == [41.0, 41.0]
     assert len(asked) == 3
     assert all(name.startswith("swathe-names") for name in asked)
 
@@ -251,7 +251,7 @@ def test_names_in_long_lists_are_resolved_through_a_proxy(monkeypatch: pytest.Mo
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("SWATHE_RESOLVER", "http://sesame.invalid")
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
-        text = "M 31 30arcsec\n" + f"# {'long' * 100}\n" * 200
+        text = "3C 273 30arcsec\n" + f"# {'long' * 100}\n" * 200
         assert len(text) > SMALL
         try:
             with closing(ConfinedProcess(imports=IMPORTS)) as fresh:
@@ -273,6 +273,6 @@ def test_names_are_not_asked_about_without_end(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SWATHE_RESOLVER", "sesame")
     monkeypatch.setattr(resolver, "_ask", ask)
     monkeypatch.setattr(uploads, "NAMES_S", 0.05)
-    text = "\n".join(f"M {number} 30arcsec" for number in range(1, 100))
-    with pytest.raises(LimitError, match=r"M \d: resolving the names before it took 0.05 s"):
+    text = "\n".join(f"3C {number} 30arcsec" for number in range(1, 100))
+    with pytest.raises(LimitError, match=r"3C \d: resolving the names before it took 0.05 s"):
         pasted_list(text)

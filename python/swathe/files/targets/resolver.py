@@ -1,6 +1,7 @@
-"""Resolve names of objects to positions, by a service like Sesame of the CDS.
+"""Resolve names of objects to positions: by the lists of `object_names`, or by a service.
 
-Off unless `SWATHE_RESOLVER` is set to `sesame`, or to the URL of a compatible service.
+A service is asked for what the lists do not have, if `SWATHE_RESOLVER` is `sesame` (of the CDS) or
+the URL of a compatible service. If it is `none`, there are no names.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from functools import lru_cache
 from threading import Lock
 
 from swathe.core.errors import RegionError
+from swathe.files.targets.object_names import has_nebulae, place_of
 
 VARIABLE = "SWATHE_RESOLVER"
-SESAME = "sesame"
+SESAME, NONE = "sesame", "none"
 TIMEOUT_S, PAUSE_S = 10.0, 30.0
 """Time limit of an answer, and the wait before a service that failed is asked again."""
 MOST_ENTRIES = 10_000
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +.*_()\[\]-]{0,59}")
+NAME = re.compile(r"[^\W_][\w '\u2019+.*()\[\]-]{0,59}")
 
 _lock = Lock()
 _silent_until: dict[str, float] = {}
@@ -31,6 +33,10 @@ _until: ContextVar[float] = ContextVar("_until", default=math.inf)
 
 class UnaskedError(Exception):
     """A name must be looked up, and the time for that is over."""
+
+
+class UnknownNameError(RegionError):
+    """No list has an object of this name, and there is no service to ask; says what is known."""
 
 
 @contextmanager
@@ -43,26 +49,33 @@ def asking_for(seconds: float) -> Iterator[None]:
         _until.reset(token)
 
 
-def is_configured() -> bool:
-    """Check whether a resolver is configured."""
-    return bool(os.environ.get(VARIABLE, "").strip())
+def is_on() -> bool:
+    """Check whether names are resolved."""
+    return os.environ.get(VARIABLE, "").strip() != NONE
 
 
 def resolve(name: str) -> tuple[float, float]:
     """Return right ascension and declination (ICRS, degrees) of an object.
 
     Raises:
-        RegionError: If no resolver is configured, it does not answer, or it knows no such object.
-        UnaskedError: If the time of `asking_for` is over.
+        UnknownNameError: If no list has the object, and there is no service.
+        RegionError: If names are off, the service does not know it or does not answer, or several
+            stars have this name.
+        UnaskedError: If a service must be asked, and the time of `asking_for` is over.
     """
     words = " ".join(name.split())
     if not NAME.fullmatch(words):
         raise RegionError(f"{words[:60]!r} is not the name of an object")
     service = os.environ.get(VARIABLE, "").strip()
+    if service == NONE:
+        raise RegionError(f"{words}: names of objects are off ({VARIABLE}={NONE})")
+    if (place := place_of(words)) is not None:
+        return place
     if not service:
-        raise RegionError(f"{words}: names of objects need a resolver; set {VARIABLE}={SESAME}")
+        what = "a star, galaxy or nebula" if has_nebulae() else "a star (more: swathe[names])"
+        raise UnknownNameError(f"the name of {what}; to ask a service, {VARIABLE}={SESAME}")
     if service != SESAME and not service.startswith(("http://", "https://")):
-        raise RegionError(f"{VARIABLE}: expected {SESAME} or a URL, found {service[:60]!r}")
+        raise RegionError(f"{VARIABLE}: expected {SESAME}, {NONE} or a URL, found {service[:60]!r}")
     if time.monotonic() >= _until.get():
         raise UnaskedError(words)
     return _ask(service, words)

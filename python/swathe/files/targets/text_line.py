@@ -3,7 +3,7 @@
     ra dec [size]               150.1 2.2 0.5arcmin     10:00:28.6 +02:12:21 30"
     file ra dec [size]          survey:a.fits 150.1 2.2 30"
     file x y height width       survey:a.fits 812.4 533.9 100 80
-    name [size]                 M31 30"                 if a resolver is configured
+    name [size]                 M31 30"
 
 Words are separated by blanks, or by commas, semicolons or tabs. Numbers without a unit are degrees;
 after a file with x and y they are pixels. A file before a position without a size must have a `.`,
@@ -29,7 +29,7 @@ from swathe.core.angles import (
     parse_size,
 )
 from swathe.core.errors import RegionError
-from swathe.files.targets.resolver import NAME, is_configured, resolve
+from swathe.files.targets.resolver import NAME, UnknownNameError, is_on, resolve
 
 LONGEST_LINE = 4096
 FORMS = "RA Dec [size], FILE RA Dec [size], or FILE x y height width"
@@ -218,11 +218,14 @@ def _named_object(words: list[str], text: str) -> TargetLine:
             size = None
     name = " ".join(words)
     is_name = bool(NAME.fullmatch(name)) and any(letter.isalpha() for letter in name)
-    # Without a resolver, only text that can be nothing else counts as a name, such as NGC 1068.
+    # Without names, only text that can be nothing else counts as one, such as NGC 1068.
     is_short = len(words) == 1 or (len(words) == 2 and any(map(str.isdecimal, name)))
-    if not is_name or not (is_configured() or is_short):
+    if not is_name or not (is_on() or is_short):
         _refuse(text, "RA Dec [size]")
-    return TargetLine(sky=resolve(name), size=size, is_named=True)
+    try:
+        return TargetLine(sky=resolve(name), size=size, is_named=True)
+    except UnknownNameError as error:
+        _refuse(text, f"RA Dec [size], or {error}")
 
 
 def _refuse(text: str, requirement: str) -> NoReturn:
