@@ -48,7 +48,7 @@ def place_of(name: str) -> tuple[float, float] | None:
     Raises:
         RegionError: If several stars have this name that are not close together.
     """
-    stars = _stars().get(_key_of(name), ())
+    stars = _stars().get(_key_of(name), [])
     if any(
         max(abs(ra - stars[0][1]), abs(dec - stars[0][2])) > TOGETHER_DEG for _, ra, dec in stars
     ):
