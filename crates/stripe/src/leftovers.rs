@@ -74,6 +74,7 @@ impl Upkeep {
         let records = Records::read(servers, path, true);
         let newest = records.newest().map(|record| record.header.clone());
         let is_sure = match &newest {
+            Some(header) if header.is_removed => records.is_removal_certain(servers),
             Some(_) => records.certain(servers).is_some(),
             // Without any record, a part on each server is rather an object that lost its records.
             None => {
@@ -110,8 +111,7 @@ impl Upkeep {
     /// than a day, none needs it, if no part is left.
     fn spread_removal(&self, path: &str, records: &Records, is_clean: bool) {
         let servers = self.servers();
-        let Some(record) = records.certain(servers) else { return };
-        let header = record.header.clone();
+        let Some(header) = records.newest().map(|record| record.header.clone()) else { return };
         let is_everywhere =
             records.records().filter(|record| record.header == header).count() == servers.len();
         if is_everywhere && (!is_clean || header.generation.age() < WRITE_LIMIT) {
@@ -125,7 +125,7 @@ impl Upkeep {
             let is_same = matches!(&now, Answer::Record(record) if record.header == header);
             let is_older = match &now {
                 Answer::Record(record) => record.header.generation < header.generation,
-                Answer::Absent | Answer::Empty => true,
+                Answer::Absent | Answer::Empty | Answer::Damaged(_) => true,
                 _ => false,
             };
             let path = record_path(&name);

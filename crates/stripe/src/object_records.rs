@@ -157,7 +157,10 @@ impl Records {
         }
         let (silent, others): (Vec<_>, Vec<_>) =
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
-        let useful = if silent.len() > spare { with_numbers(servers) } else { others };
+        let (useful, unasked) = match silent.len() > spare {
+            true => (with_numbers(servers), Vec::new()),
+            false => (others, silent),
+        };
         let useful = in_turn(useful, path);
         let (first, rest) = useful.split_at(majority(count).min(useful.len()));
         // The checksums of one of them are enough, or none where all prove what they send.
@@ -178,7 +181,7 @@ impl Records {
             // They were asked only now.
             grace.least = late_after(&useful);
         }
-        question.wait(grace, |answers| {
+        let standing = |answers: &[Option<Answer>]| {
             let replies = answers.iter().flatten();
             let good = replies.clone().filter(|answer| answer.says_what_it_has()).count();
             // So many that the others are too few for a newer version.
@@ -186,7 +189,13 @@ impl Records {
             let width = newest.map_or(count, |record| record.header.layout.parts() as usize);
             let minimum = (count + 1).saturating_sub(majority(width)).max(1);
             Standing::of(good, replies.count() - good, minimum, count)
-        });
+        };
+        question.wait(grace, standing);
+        if !matches!(standing(&question.answers), Standing::Enough) {
+            // Without those that failed a moment ago the others are not enough.
+            question.ask(&unasked);
+            question.wait(READ, standing);
+        }
         Records { answers: question.answers }
     }
 
@@ -308,6 +317,19 @@ impl Records {
         let newest = self.newest()?;
         let count = self.records().filter(|record| record.header == newest.header).count();
         (count >= majority(servers.len()) && self.silent(servers).is_empty()).then_some(newest)
+    }
+
+    /// Whether a majority has the record that the object was removed, and all servers answer. Some
+    /// records may be damaged: they are too few for a newer version.
+    pub(crate) fn is_removal_certain(&self, servers: &[Arc<Server>]) -> bool {
+        let Some(newest) = self.newest().filter(|record| record.header.is_removed) else {
+            return false;
+        };
+        let count = self.records().filter(|record| record.header == newest.header).count();
+        let all_answer = self.answers.iter().all(|answer| {
+            matches!(answer, Some(answer) if answer.says_what_it_has() || answer.is_damaged())
+        });
+        count >= majority(servers.len()) && all_answer
     }
 
     /// The layout and version of the newest record, for the next.

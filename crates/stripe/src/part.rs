@@ -17,6 +17,9 @@ const SEARCH_PAUSE: Duration = Duration::from_secs(5);
 /// A part is found on another server at most so often while its object is open.
 const MOST_MOVES: u32 = 16;
 
+/// A part is opened anew at most so often while its object is open, as after repairs.
+const MOST_REOPENS: u32 = 100;
+
 /// A part, and what is known of it.
 pub(crate) struct Part {
     path: String,
@@ -32,6 +35,8 @@ pub(crate) struct Part {
     place: Mutex<Option<Arc<Server>>>,
     /// How often it was found on another server than it was opened on before.
     moves: AtomicU32,
+    /// How often it was opened anew, since its file was another one.
+    reopens: AtomicU32,
     /// When it was last looked for on the other servers, and not found.
     last_search: Mutex<Option<Instant>>,
     state: Mutex<State>,
@@ -80,6 +85,7 @@ impl Part {
             others,
             place: Mutex::default(),
             moves: AtomicU32::new(0),
+            reopens: AtomicU32::new(0),
             last_search: Mutex::default(),
             state: Mutex::new(State::Closed),
             proof: Mutex::new(Proof::Untried),
@@ -328,7 +334,7 @@ impl Part {
             .iter()
             .chain(&self.others)
             .filter(|server| !before.as_ref().is_some_and(|before| Arc::ptr_eq(before, server)))
-            .filter(|server| !server.is_silent())
+            .filter(|server| !server.is_away())
             .cloned()
             .collect();
         let (path, size) = (self.path.clone(), self.size);
@@ -352,6 +358,7 @@ impl Part {
             *lock() = Some(Instant::now());
             return false;
         };
+        self.distrust();
         *self.place() = Some(server);
         *self.lock() = State::Open { source, is_assumed: false };
         self.moves.fetch_add(1, Ordering::Relaxed);
@@ -396,6 +403,13 @@ impl Part {
     /// Whether it was opened without asking: then its first read may find it changed.
     pub(crate) fn is_assumed(&self) -> bool {
         matches!(&*self.lock(), State::Open { is_assumed: true, .. })
+    }
+
+    /// Open it anew after a read found another file than was opened, as one that was repaired. Nobody
+    /// changes a part, so that all of it is compared with checksums.
+    pub(crate) fn reopen(&self) -> bool {
+        self.reopens.fetch_add(1, Ordering::Relaxed) < MOST_REOPENS
+            && (self.open_anew().is_ok() || self.open_despite_damage().is_ok())
     }
 
     /// Whether it is open in another way than this one, which was not asked for its version.

@@ -142,6 +142,10 @@ impl Answer {
         matches!(self, Answer::Record(_) | Answer::Absent | Answer::Empty)
     }
 
+    pub(crate) fn is_damaged(&self) -> bool {
+        matches!(self, Answer::Damaged(_))
+    }
+
     /// Whether the server says that it has none of this version, and none that is newer.
     pub(crate) fn lacks(&self, generation: &Generation) -> bool {
         match self {

@@ -322,6 +322,13 @@ impl Window {
             self.proofs[self.fetches[number].part as usize] = OnceCell::from(None);
             return Ok(());
         }
+        // Another fetch of it ended so before, and opened it anew, or found it on another server.
+        let source = self.fetches[number].source();
+        if is_other && source.is_some_and(|source| part.is_open_anew(source))
+            || part.move_count() > self.fetches[number].move_count
+        {
+            return Ok(());
+        }
         if is_other && part.is_assumed() {
             match part.open_anew() {
                 Ok(_) => return Ok(()),
@@ -330,12 +337,7 @@ impl Window {
                 }
                 Err(_) => {}
             }
-        }
-        // Another fetch of it ended so before, and opened it anew, or found it on another server.
-        let source = self.fetches[number].source();
-        if is_other && source.is_some_and(|source| part.is_open_anew(source))
-            || part.move_count() > self.fetches[number].move_count
-        {
+        } else if matches!(error, StoreError::Changed { .. }) && part.reopen() {
             return Ok(());
         }
         if let StoreError::Damaged { byte, why, .. } = &error {

@@ -57,9 +57,13 @@ impl Window {
     }
 
     /// A part whose server proves what it sends, where whole blocks would be many more bytes. It is
-    /// asked for once: other readers may learn meanwhile that its server does not.
+    /// asked for once: other readers may learn meanwhile that its server does not. One that was found
+    /// on another server is compared with checksums.
     pub(super) fn proof(&self, part: u32) -> Option<&Arc<dyn Source>> {
         let part = part as usize;
+        if self.object.parts[part].move_count() > 0 {
+            return None;
+        }
         let source = || self.object.parts[part].proof_source();
         self.is_short.then(|| self.proofs[part].get_or_init(source).as_ref())?
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.angles import Size, parse_angle, parse_size
 from swathe.core.errors import RegionError
 from swathe.files.targets.frames import frame_by_name, in_frame
+from swathe.files.targets.place_text import read_place
 from swathe.files.targets.text_line import parse_position
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
 
     Args:
         sky: a pair of longitude and latitude, each degrees, an angle or text; one text with both;
-            the name of an object, if a resolver is configured; or an astropy coordinate.
+            the name of an object; or an astropy coordinate.
         frame: frame of a pair or a text; ICRS by default.
 
     Raises:
@@ -30,6 +31,9 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
     """
     if hasattr(sky, "transform_to"):
         return _coordinate(sky, frame)
+    if isinstance(sky, str) and frame is None:
+        place = read_place(sky)
+        return in_frame(place.ra_deg, place.dec_deg, frame_by_name("icrs"))
     # Only right ascensions may be in hours, not other longitudes.
     hours = is_equatorial(frame)
     if isinstance(sky, str):
