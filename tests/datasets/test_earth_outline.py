@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from swathe.catalog.records.datasets import EarthFootprint
 from swathe.core.errors import RegionError
+from swathe.datasets.array_places import _track_along
 from swathe.datasets.earth_outline import earth_footprint
 from swathe.datasets.earth_search import EarthArea
 from swathe.datasets.spherical import angle, degrees, directions
@@ -131,3 +132,42 @@ def test_line_is_a_strip() -> None:
     place = earth_footprint(latitude, np.full((20, 3), 50.0), (1, 1))
     assert covers(place, 15.01, 50.0)
     assert not covers(place, 15.01, 51.0)
+
+
+LINE = np.linspace(0, 10, 300)
+TRACKS = {
+    "out and back": (np.append(LINE, LINE[::-1]), np.zeros(600)),
+    "out and back without its end twice": (np.append(LINE, LINE[-2::-1]), np.zeros(599)),
+    "a wavy one out and back": (
+        np.append(LINE, LINE[::-1]),
+        np.append(np.sin(3 * LINE), np.sin(3 * LINE[::-1])),
+    ),
+    "back beside it": (np.append(LINE, LINE[::-1]), np.repeat([0, 0.003], 300)),
+    "at rest": (np.concatenate([LINE[:100], np.full(200, LINE[99]), LINE[100:]]), np.zeros(500)),
+    "each place twenty times": (np.repeat(LINE, 20), np.zeros(6000)),
+    "in circles": (5 + np.sin(np.linspace(0, 40, 600)), 5 + np.cos(np.linspace(0, 40, 600))),
+}
+
+
+@pytest.mark.parametrize("name", TRACKS)
+def test_tracks_that_turn_back_or_rest(name: str) -> None:
+    latitude, longitude = TRACKS[name]
+    place = _track_along(name, latitude, longitude)
+    for lat, lon in zip(latitude[::7], longitude[::7], strict=True):
+        assert covers(place, float(lat), float(lon)), (lat, lon)
+    assert not covers(place, 5.0, 6.5)
+
+
+def test_places_at_rest_have_no_outline() -> None:
+    with pytest.raises(RegionError, match="expected two places or more in rest, found 1"):
+        _track_along("rest", np.full(5, 3.0), np.full(5, 2.0))
+
+
+def test_edges_that_go_back_and_forth_end() -> None:
+    """Corners are not added without end: 8,000 rows took minutes, 60,000 did not end."""
+    rows = 8000
+    latitude = np.linspace(-60, 60, rows)[:, None] + np.zeros((1, 3))
+    longitude = np.arange(3)[None, :] * 0.01 + ((np.arange(rows) * 3) % 7)[:, None]
+    place = earth_footprint(latitude, longitude, (1, 1))
+    for row in range(0, rows, 500):
+        assert covers(place, float(latitude[row, 1]), float(longitude[row, 1]))

@@ -135,7 +135,7 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
         ({"sky": (10.0, 91.0)}, "declination"),
         ({"sky": (float("nan"), 1.0)}, "declination"),
         ({"sky": (10.0,)}, r"sky: expected \(ra, dec\)"),
-        ({"sky": "here"}, "here: names of objects need a resolver"),
+        ({"sky": "here"}, r'"here" is not a position: expected RA Dec, or the name'),
         ({"sky": (1, 2), "radius_deg": -1}, "0 to 180"),
         ({"radius_deg": 1.0}, "needs a position"),
         ({"time": (5, 4)}, "the start before the end"),

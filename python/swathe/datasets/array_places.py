@@ -221,7 +221,7 @@ def _swath_of(what: str, shape: tuple[int, ...], places: RowsOfPlaces) -> EarthF
             ends = float(lines[1] - lines[0]), float(lines[-1] - lines[-2])
             vectors = with_edges(vectors, axis, ends)
     lon, lat = degrees(vectors)
-    return earth_footprint(lat, lon, (step, step))
+    return earth_footprint(lat, lon, (step, step), slack=step - 1)
 
 
 def _some(
@@ -262,6 +262,9 @@ def _track_along(
 ) -> EarthFootprint:
     vectors = _vectors(latitude, longitude)
     vectors = vectors[np.isfinite(vectors[:, 0])]
+    # What rests, or is told more often than it moves, has a place several times.
+    moves = np.flatnonzero(length(np.diff(vectors, axis=0)) > 0)
+    vectors = vectors[np.append(moves, len(vectors) - 1)]
     if len(vectors) < 2:
         raise RegionError(f"expected two places or more in {what}, found {len(vectors)}")
     vectors = with_edges(vectors, 0, (1.0, 1.0))
@@ -277,9 +280,13 @@ def _track_along(
     vectors = vectors[nodes]
     along = np.gradient(vectors, axis=0)
     across = cross(vectors, along)
+    # Where it turns back, along the way to the next place.
+    turns = np.flatnonzero(
+        length(across) < 0.01 * length(np.diff(vectors, axis=0, append=vectors[-2:-1]))
+    )
+    following = vectors[np.where(turns + 1 < len(vectors), turns + 1, turns - 1)]
+    across[turns] = cross(vectors[turns], following)
     size = length(across)
-    if not (size > 0).all():
-        raise RegionError(f"expected places that differ in {what}, found equal ones")
     shift = across * (reach / size)[:, None]
     sides = np.stack([vectors - shift, vectors + shift], axis=1)
     lon, lat = degrees(sides)

@@ -45,6 +45,14 @@ MOST_APART = 8
 """Radius of a few places that have no polygon of their own, relative to their usual distance."""
 PLACES = 600
 """Places of a part, beside those of its edge, that are compared with its polygon."""
+BORDER = 16
+"""Rows and columns along the edge whose places are all compared with the polygon."""
+MOST_EDGE = 2**19
+"""Rows and columns of all parts that are tried."""
+MOST_ROUNDS = 40
+"""How often all places of an edge are compared with its polygon, while corners are added."""
+MOST_TRIES = 4
+"""How often a polygon is made wider until all places are in it."""
 MOST_PAIRS = 2**18
 """Places times corners that are compared at the same time."""
 LARGEST_EXCESS = 1.5
@@ -52,7 +60,10 @@ LARGEST_EXCESS = 1.5
 
 
 def earth_footprint(
-    latitude: NDArray[np.float64], longitude: NDArray[np.float64], steps: tuple[float, float]
+    latitude: NDArray[np.float64],
+    longitude: NDArray[np.float64],
+    steps: tuple[float, float],
+    slack: float = 0.0,
 ) -> EarthFootprint:
     """Return the footprint of places in rows and columns, in degrees; NaN where there is none.
 
@@ -60,6 +71,7 @@ def earth_footprint(
         latitude: latitudes, two axes; numbers beyond the poles are no place.
         longitude: longitudes from -360 to 720, of the same shape; others are no place.
         steps: pixels from one row to the next, and from one column to the next.
+        slack: how far places between these may lie outside of them, in pixels.
 
     Raises:
         RegionError: If there is no place, or no polygons follow the places.
@@ -71,7 +83,7 @@ def earth_footprint(
     if not is_place.any():
         raise RegionError("expected latitudes and longitudes of pixels, found none")
     polygons = []
-    for polygon in _polygons(vectors, max(steps), _pixel(vectors)):
+    for polygon in _polygons(vectors, max(steps), slack, _pixel(vectors)):
         polygons.append(polygon)
         if len(polygons) > MOST_PARTS:
             raise RegionError(
@@ -107,13 +119,14 @@ def with_edges(
 
 
 def _polygons(
-    vectors: NDArray[np.float64], step: float, apart: float
+    vectors: NDArray[np.float64], step: float, slack: float, apart: float
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the corners of polygons that cover directions; parts share a row or column.
 
     Args:
         vectors: directions, two axes and one more.
         step: pixels from one direction to the next.
+        slack: as of `earth_footprint`.
         apart: usual angle between two directions.
 
     Raises:
@@ -124,14 +137,21 @@ def _polygons(
         for half in _split_at_gaps(vectors, 0, step, apart)
         for each in _split_at_gaps(half, 1, step, apart)
     ]
+    left = MOST_EDGE
     while parts:
         part = parts.pop()
+        left -= sum(part.shape[:2])
+        if left < 0:
+            raise RegionError(
+                "expected latitudes and longitudes that change little from pixel to pixel, found "
+                "edges that go back and forth"
+            )
         is_place = np.isfinite(part[..., 0])
         rows, columns = (np.flatnonzero(is_place.any(axis=axis)) for axis in (1, 0))
         if not len(rows):
             continue
         part = part[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-        polygon = _polygon(part, step)
+        polygon = _polygon(part, step, slack)
         if polygon is not None:
             yield polygon
             continue
@@ -189,7 +209,7 @@ def _strip(ends: NDArray[np.float64], half: float) -> NDArray[np.float64]:
     return corners / length(corners)[:, None]
 
 
-def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | None:
+def _polygon(part: NDArray[np.float64], step: float, slack: float) -> NDArray[np.float64] | None:
     """Return the corners of a polygon around directions; `None` if none is close enough."""
     places = part[np.isfinite(part[..., 0])]
     centre, radius = middle(places)
@@ -202,27 +222,54 @@ def _polygon(part: NDArray[np.float64], step: float) -> NDArray[np.float64] | No
     tolerance = TOLERANCE_PIXELS * pixel
     coarsest = max(COARSEST_PIXELS * pixel, COARSEST_PART * radius)
     polygon = _simple(edge, tolerance)
-    while len(polygon) > FEW_CORNERS and tolerance < coarsest:
+    while (polygon is None or len(polygon) > FEW_CORNERS) and tolerance < coarsest:
         tolerance *= 2
         polygon = _simple(edge, tolerance)
+    if polygon is None:
+        return None
     if len(polygon) == 2:
-        return _strip(polygon, pixel / 2)
+        strip = _strip(polygon, pixel / 2)
+        off = _farthest(strip, edge)
+        return _with_margin(strip, centre, 1.5 * off) if off <= 2 * tolerance + 1e-9 else None
     if len(polygon) > MOST_CORNERS:
         return None
     some = places[:: max(1, len(places) // PLACES)]
     if _farthest(polygon, some) > 2 * tolerance + 1e-9:
         return None
-    # Places are in the polygon, not beside it, or a search for them would miss them.
-    wider = _farthest(polygon, np.concatenate([edge, some]))
-    if wider > 2 * tolerance + 1e-9:
+    # Places are in the polygon, not beside it, or a search for them would miss them. Where a sharp
+    # corner was cut off, some may still be outside.
+    around, wider = np.concatenate([edge, some, _border(part)]), 0.0
+    for _ in range(MOST_TRIES):
+        off = _farthest(polygon, around)
+        if off > 2 * tolerance + 1e-9:
+            return None
+        if off <= 1e-9:
+            break
+        polygon = _with_margin(polygon, centre, 1.5 * off)
+        wider += 1.5 * off
+    else:
         return None
-    polygon = _with_margin(polygon, centre, wider)
+    # Places between these, that were left out, may lie a little farther outside.
+    polygon = _with_margin(polygon, centre, slack * pixel)
+    wider += slack * pixel
     area = abs(_areas(flat(polygon, centre)[:, None])[0])
     on_map = flat(part, centre)
     corners = [on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]
     pixels = np.nansum(np.abs(_areas(np.stack(corners))))
     margin = (2 * tolerance + wider) * length(np.diff(polygon, axis=0, append=polygon[:1])).sum()
     return polygon if area <= LARGEST_EXCESS * pixels + margin else None
+
+
+def _border(part: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the places near the edge: rows of scans overlap there, and go back and forth."""
+    is_place = np.isfinite(part[..., 0])
+    is_border = np.zeros_like(is_place)
+    for axis in (0, 1):
+        counts = np.cumsum(is_place, axis=axis)
+        rest = counts.take([-1], axis=axis) - counts
+        is_border |= (counts <= BORDER) | (rest < BORDER)
+    border: NDArray[np.float64] = part[is_place & is_border]
+    return border
 
 
 def _farthest(polygon: NDArray[np.float64], points: NDArray[np.float64]) -> float:
@@ -243,6 +290,7 @@ def _with_margin(
         return polygon
     far = by * (1 + 1e-6)
     turn = np.sign(_areas(flat(polygon, centre)[:, None])[0])
+    polygon = polygon[angle(polygon, np.roll(polygon, -1, axis=0)) > 1e-12]
     after = cross(np.roll(polygon, -1, axis=0), polygon) * turn
     after /= length(after)[:, None]
     before = np.roll(after, 1, axis=0)
@@ -282,17 +330,24 @@ def _pixel(part: NDArray[np.float64]) -> float:
     return max(sizes)
 
 
-def _simple(edge: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-    """Return the corners of a polygon that are needed to follow it (Douglas and Peucker)."""
+def _simple(edge: NDArray[np.float64], tolerance: float) -> NDArray[np.float64] | None:
+    """Return the corners of a polygon that are needed to follow it (Douglas and Peucker).
+
+    Of one that goes back and forth, with which that takes long, it is `None`.
+    """
     ring = np.concatenate([edge, edge[:1]])
     opposite = int(angle(edge, edge[0]).argmax())
     is_corner = np.zeros(len(edge), bool)
     is_corner[[0, opposite]] = True
     sections = [(0, opposite), (opposite, len(edge))]
+    left = MOST_ROUNDS * len(edge)
     while sections:
         start, end = sections.pop()
         if end - start < 2:
             continue
+        left -= end - start
+        if left < 0:
+            return None
         between = ring[start + 1 : end]
         chord = np.broadcast_to(ring[[start, end]], (len(between), 2, 3))
         off = distances_to_sides(chord, between)[:, 0]

@@ -71,10 +71,9 @@ def array_granules(path: str, file: ArrayFile, size: int) -> list[Granule]:
 def _arrays(file: ArrayFile) -> list[Array]:
     """Return the arrays of numbers that are no coordinates and no parameters of a WCS."""
     planes = [file[each.path] for each in file.tree.planes()]
-    if not planes:
-        tracks = [each for each in file.arrays if each.ndim == 1 and len(each.coords) > 1]
-        names = {name for each in tracks for name in each.coords}
-        planes = [each for each in tracks if each.name not in names]
+    tracks = [each for each in file.arrays if each.ndim == 1 and _has_places(each)]
+    names = {name for each in (*planes, *tracks) for name in each.coords}
+    planes += [each for each in tracks if each.name not in names]
     models = [str(each) for each in file.attrs.get("gwcs", ())]
     return [
         each
@@ -85,6 +84,15 @@ def _arrays(file: ArrayFile) -> list[Array]:
         and all(each.shape)
         and not any(each.path.startswith(f"{model}/") for model in models)
     ]
+
+
+def _has_places(array: Array) -> bool:
+    """Tell whether an array along a track names a latitude and a longitude on its axis."""
+    coordinates = [each for each in array.coords.values() if each.dims == array.dims]
+    return all(
+        any(sureness(each, quantity) for each in coordinates)
+        for quantity in ("latitude", "longitude")
+    )
 
 
 def _place(places: Places, array: Array) -> tuple[EarthFootprint | None, str | None]:

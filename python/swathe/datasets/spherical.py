@@ -91,8 +91,12 @@ def distances(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDA
         points: unit vectors `(n, 3)`, one for each polygon, or `(1, 3)`.
     """
     points = np.broadcast_to(points, (len(polygons), 3))
-    along = distances_to_sides(polygons, points).min(axis=-1)
-    return np.where(_holds(polygons, points), 0.0, along)
+    result = np.zeros(len(polygons))
+    outside = np.flatnonzero(~_holds(polygons, points))
+    result[outside] = distances_to_sides(polygons[outside], points[outside]).min(
+        axis=-1, initial=np.inf
+    )
+    return result
 
 
 def distances_to_sides(
@@ -116,7 +120,10 @@ def distances_to_sides(
 
 
 def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which polygons contain their points, by the number of sides that a ray crosses."""
+    """Return which polygons contain their points: those that wind around them.
+
+    What a polygon with sides that cross covers twice, as one of a track out and back, is inside.
+    """
     pole = np.zeros_like(points)
     pole[np.arange(len(points)), np.argmin(np.abs(points), axis=1)] = 1
     east = cross(pole, points)
@@ -130,8 +137,8 @@ def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArra
         x_next, y_next = np.roll(x, -1, axis=1), np.roll(y, -1, axis=1)
         crosses = (y > 0) != (y_next > 0)
         at = x - y * (x_next - x) / (y_next - y)
-        odd = (crosses & (at > 0)).sum(axis=1) % 2 == 1
-    result: NDArray[np.bool_] = here & odd
+        turns = np.where(crosses & (at > 0), np.sign(y_next - y), 0).sum(axis=1)
+    result: NDArray[np.bool_] = here & (turns != 0)
     return result
 
 

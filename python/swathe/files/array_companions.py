@@ -90,11 +90,13 @@ def _other_coordinates(array: Array) -> dict[str, str]:
     with suppress(RegionError):  # it has none, or several
         coordinates += [each for each in [time_of(array)] if each.ndim]
     own = {each.path for each in array.coords.values()} | {array.path}
-    names = {*array.coords, *array.dims, array.name}
+    names = {*array.coords, array.name}
     others = {}
     for each in coordinates:
         if each.path not in own:
-            others[each.path if each.name in names else each.name] = each.path
+            # One of an axis of its name is the coordinate of that.
+            is_free = each.name not in array.dims or each.dims == (each.name,)
+            others[each.name if is_free and each.name not in names else each.path] = each.path
             names.add(each.name)
     return others
 

@@ -18,6 +18,7 @@ import math
 import re
 from contextlib import suppress
 from enum import Enum
+from html import unescape
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -74,8 +75,8 @@ NUMBERS = {
 }
 """Tags that become attributes, by their number."""
 NODATA = 42113
-GDAL_ITEM = re.compile(r"<Item\b([^<>]*)>([^<]*)</Item>")
-GDAL_FIELD = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
+GDAL_ITEM = re.compile(r"<Item\b([^<>]{0,1000})>([^<]{0,1000})</Item>")
+GDAL_FIELD = re.compile(r"""\b(\w{1,40})=["']([^"']*)["']""")
 """An item of `GDAL_METADATA`, and one of its fields."""
 MOST_METADATA = 1 << 20
 """Characters of `GDAL_METADATA` that are looked into."""
@@ -370,9 +371,10 @@ def _name_of(value: Any) -> str:
 
 def _fill(page: Any, dtype: np.dtype[Any]) -> bytes | None:
     """Return the element of missing chunks: that of GDAL_NODATA, or None."""
-    if page.nodata is None or page.dtype is None or not page.nodata:
+    nodata = _nodata(page)
+    if page.dtype is None or nodata is None or not nodata:
         return None
-    value: bytes = np.array(page.nodata).astype(dtype).tobytes()
+    value: bytes = np.array(nodata).astype(dtype).tobytes()
     return value
 
 
@@ -403,17 +405,15 @@ def _packing(page: Any, metadata: str) -> dict[str, Any]:
     A scale or unit is that of all bands, and a fill value an element of the type, or it is none.
     """
     packing: dict[str, Any] = {}
-    dtype = np.dtype("u1" if page.dtype is None else page.dtype)
-    if (fill := _text(page, NODATA)) and dtype.kind in "iuf":
-        with suppress(ValueError, OverflowError):  # a text, or a number that the type does not have
-            packing["_FillValue"] = dtype.type(float(fill) if dtype.kind == "f" else int(fill))
+    if (fill := _nodata(page)) is not None:
+        packing["_FillValue"] = fill
     bands = page.shaped[0] if page.shaped[0] > 1 else page.shaped[4]
     by_name: dict[str, dict[str, str]] = {}
     for item in GDAL_ITEM.finditer(metadata[:MOST_METADATA]):
         fields = dict(GDAL_FIELD.findall(item[1]))
         name = ROLES.get(fields.get("role", ""))
         if name is not None and "domain" not in fields:
-            by_name.setdefault(name, {})[fields.get("sample", "0")] = item[2].strip()
+            by_name.setdefault(name, {})[fields.get("sample", "0")] = unescape(item[2]).strip()
     for name, by_band in by_name.items():
         texts = {by_band.get(str(band)) for band in range(bands)}
         text = texts.pop()
@@ -428,6 +428,26 @@ def _packing(page: Any, metadata: str) -> dict[str, Any]:
     if (packing.get("scale_factor", 1), packing.get("add_offset", 0)) == (1, 0):
         packing = {name: value for name, value in packing.items() if name not in SCALING}
     return packing
+
+
+def _nodata(page: Any) -> Any:
+    """Return the element that stands for no data; `None` if none does.
+
+    GDAL writes it as text, as `-9999` or `-9999.0`. tifffile reads 0 for a number that is not
+    exactly one of the type, as -3.4028234663852886e+38 of float32.
+    """
+    dtype = np.dtype("u1" if page.dtype is None else page.dtype)
+    text = _text(page, NODATA)
+    if not text or dtype.kind not in "iuf":
+        return None
+    with suppress(ValueError, OverflowError):  # a text, or a number that the type does not have
+        number = float(text)
+        if dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                return dtype.type(number)
+        whole = int(text) if text.lstrip("+-").isdecimal() else int(number)
+        return dtype.type(whole) if whole == number else None
+    return None
 
 
 def _text(page: Any, code: int) -> str:
@@ -454,7 +474,7 @@ def _decode(file: BoundedFile, name: str, page: Any, start: int, stop: int) -> b
             f"image {name}: expected elements in 0 to {math.prod(shape)}, found {start} to {stop}"
         )
     check_chunk(f"image {name}", (stop - start) * page.dtype.itemsize)
-    answer = np.full(stop - start, page.nodata or 0, _dtype(page))
+    answer = np.full(stop - start, _nodata(page) or 0, _dtype(page))
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     grid = [-(-length // part) for length, part in zip(shape, chunk_shape, strict=True)]
     for number, (offset, length) in enumerate(

@@ -124,8 +124,8 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     if kind[0] in "iuf":
         left = replace(variable, data=data, attrs=attrs)
         data, fill = with_one_fill(left)
-        if kind == "i1":
-            # astropy reads no BLANK of bytes with a sign.
+        if kind in OFFSETS:
+            # astropy reads no BLANK of integers that FITS stores with an offset.
             fill = None
         if fill is None and np.ma.getmaskarray(masked_values(left)).any():
             # No integer of this type says that there is no value.

@@ -73,7 +73,8 @@ def _bounds(columns: Mapping[str, Any], row: int) -> tuple[float, ...]:
         try:
             bounds.append(float("" if is_missing(cell) else cell))
         except (TypeError, ValueError):
-            raise RegionError(f"{name}: expected degrees, found {cell!r:.40}") from None
+            text = "none" if is_missing(cell) else f"{str(cell)!r:.40}"
+            raise RegionError(f"{name}: expected degrees, found {text}") from None
     return tuple(bounds)
 
 
