@@ -14,6 +14,7 @@ import swathe
 from swathe.core.box import Mode
 from swathe.core.errors import (
     FormatError,
+    LimitError,
     NoOverlapError,
     NoSuchArrayError,
     OptionError,
@@ -313,6 +314,78 @@ def test_axes_go_on_outside(tmp_path: Path) -> None:
     assert inside.data.tolist() == [[64, 65], [72, 73]]
 
 
+def test_places_outside_are_none(tmp_path: Path) -> None:
+    """Zeros there would be places: with an offset of 50 degrees in the north."""
+    source = tmp_path / "swath.h5"
+    with h5py.File(source, "w") as file:
+        for name in ("lat", "lon"):
+            file[name] = np.arange(12, dtype="i2").reshape(3, 4)
+            file[name].attrs.update({"scale_factor": 0.01, "add_offset": 50.0})
+        file["v"] = np.ones((3, 4))
+    cutout = cut(source, array="v", box=(-2, -1, 5, 4), mode="partial")
+    part = tmp_path / "part.nc"
+    cutout.write(part)
+    for name in ("lat", "lon"):
+        with opened(part) as data:
+            values = data[name].values
+        assert np.isnan(values[:1]).all() and np.isnan(values[:, :2]).all()
+        assert np.allclose(values[1:, 2:], 50 + np.arange(12).reshape(3, 4)[:, :3] / 100)
+
+
+def test_axes_of_another_group_are_axes(tmp_path: Path) -> None:
+    source = tmp_path / "grid.h5"
+    axes = {"time": [0.0, 1], "lat": np.arange(50.0, 40, -1), "lon": np.arange(5.0, 13)}
+    with h5py.File(source, "w") as file:
+        array = file.create_dataset("sci/v", data=np.arange(160.0).reshape(2, 10, 8))
+        units = {"time": "days since 2000-01-01", "lat": "degrees_north", "lon": "degrees_east"}
+        for axis, (name, values) in enumerate(axes.items()):
+            file[f"grid/{name}"] = values
+            file[f"grid/{name}"].attrs["units"] = units[name]
+            file[f"grid/{name}"].make_scale(name)
+            array.dims[axis].attach_scale(file[f"grid/{name}"])
+    cutout = cut(source, array="/sci/v", box=(2, 3, 4, 5), index={"time": 1})
+    assert [*cutout.coords] == ["lat", "lon", "time"]
+    part = tmp_path / "part.nc"
+    cutout.write(part)
+    with opened(part) as data:
+        assert float(data.v.sel(lat=47, lon=7)) == 80 + 3 * 8 + 2
+    rasterio = pytest.importorskip("rasterio")
+    cutout.write(tmp_path / "part.tif")
+    with rasterio.open(tmp_path / "part.tif") as image:
+        assert tuple(image.bounds) == (6.5, 42.5, 10.5, 47.5)
+
+
+def test_coordinates_of_a_cut_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "many.h5"
+    names = [f"c{number}" for number in range(30)]
+    with h5py.File(source, "w") as file:
+        file["v"] = np.zeros((10, 10))
+        file["v"].attrs["coordinates"] = " ".join(names)
+        for name in names:
+            file.create_dataset(name, (100, 10, 10), "f8", chunks=(1, 10, 10))
+    monkeypatch.setattr("swathe.files.array_companions.MOST_BYTES", 1_000_000)
+    with pytest.raises(LimitError, match=r"array /v: expected up to 1,000,000 bytes .* with /c12"):
+        cut(source, array="v", box=(0, 0, 10, 10))
+
+
+@pytest.mark.parametrize("dtype", ["u2", "u4", "u8"])
+def test_fits_of_unsigned_integers_has_no_value_where_there_is_none(
+    tmp_path: Path, dtype: str
+) -> None:
+    fits = pytest.importorskip("astropy.io.fits")
+    source = tmp_path / "a.nc"
+    fill = np.iinfo(dtype).max
+    values = np.arange(12, dtype=dtype).reshape(3, 4)
+    values[1] = fill
+    xarray.Dataset({"v": (("y", "x"), values, {"_FillValue": fill})}).to_netcdf(source)
+    for box, kind in (((0, 0, 4, 3), "f"), ((0, 0, 4, 1), "u")):
+        cut(source, array="v", box=box).write(tmp_path / "a.fits", overwrite=True)
+        data = fits.getdata(tmp_path / "a.fits")
+        assert data.dtype.kind == kind
+        assert np.array_equal(data[0], [0, 1, 2, 3])
+        assert kind == "u" or (np.isnan(data[1]).all() and np.array_equal(data[2], values[2]))
+
+
 def test_axes_stay_where_their_type_ends(tmp_path: Path) -> None:
     source = tmp_path / "grid.h5"
     with h5py.File(source, "w") as file:
@@ -321,7 +394,8 @@ def test_axes_stay_where_their_type_ends(tmp_path: Path) -> None:
         file["row"].make_scale("row")
         file["t"].dims[0].attach_scale(file["row"])
     cutout = cut(source, array="t", box=(0, -2, 3, 4), mode="partial")
-    assert cutout.coords["row"].data.tolist() == [0, 0, 0, 1]
+    assert cutout.coords["row"].data.tolist() == [255, 255, 0, 1]
+    assert cutout.coords["row"].attrs["_FillValue"] == 255
     cutout = cut(source, array="t", box=(0, 2, 3, 4), mode="partial")
     assert cutout.coords["row"].data.tolist() == [2, 3, 4, 5]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe.arrays.array_tree import MOST_NAMES, groups_around
 from swathe.arrays.struct_metadata import STRUCTURE
-from swathe.core.errors import FormatError, RegionError
+from swathe.core.errors import FormatError, LimitError, RegionError
 from swathe.files.array_region import ArrayRegion, axis_names
 from swathe.files.places.attribute_wcs import has_wcs, mapping_names, move_wcs, without_wcs
 from swathe.files.places.coordinates import axes_of
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from swathe.files.array import Array
     from swathe.files.array_file import ArrayFile
 
+MOST_BYTES = 8 << 30
+"""Of a cut with all that belongs to it."""
 MOST_BESIDE = 1000
 """Elements of a coordinate, or of what else belongs to an array, for each element of the array."""
 NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
@@ -129,8 +132,11 @@ def with_companions(
     main = _move_wcs(main, names, region)
     mappings = mapping_names(main.attrs)
     spans = dict(enumerate(zip(region.start, region.stop, strict=True)))
+    size = main.data.nbytes
 
-    def beside(name: str, other: Array, dims: tuple[str, ...] | None = None) -> Variable | None:
+    def beside(
+        name: str, other: Array, dims: tuple[str, ...] | None = None, is_place: bool = False
+    ) -> Variable | None:
         """Return another array along the same region; `None` if its axes do not match."""
         dims = axis_names(other) if dims is None else dims
         start, stop, single = [], [], set()
@@ -156,7 +162,14 @@ def with_companions(
             )
             return None
         part = ArrayRegion(tuple(start), tuple(stop), frozenset(single))
-        variable = cut_part(other, dims, part, objective)
+        nonlocal size
+        size += math.prod(part.shape) * other.dtype.itemsize
+        if size > MOST_BYTES:
+            raise LimitError(
+                f"{array.url}, array {array.path}: expected up to {MOST_BYTES:,} bytes of a cut "
+                f"with its coordinates and other arrays, found more with {other.path}"
+            )
+        variable = cut_part(other, dims, part, objective, is_place=is_place)
         if dims == (name,):
             variable = _beyond_ends(variable, other, part)
         # Its WCS may be that of the array, whose region moves it.
@@ -166,7 +179,9 @@ def with_companions(
     coords: dict[str, Variable] = {}
     others: dict[str, Variable] = {}
     for name, other in array.coords.items():
-        if not other.is_refused and (variable := beside(name, other)) is not None:
+        if other.is_refused:
+            continue
+        if (variable := beside(name, other, is_place=True)) is not None:
             coords[name] = variable
     for name, path in frame.other_coords.items():
         other = array.other(path)
@@ -174,7 +189,8 @@ def with_companions(
         if other.is_refused or axes is None:
             continue
         # Where axes have no names, those of both differ.
-        if (variable := beside(name, other, tuple(names[axis] for axis in axes))) is not None:
+        dims = tuple(names[axis] for axis in axes)
+        if (variable := beside(name, other, dims, is_place=True)) is not None:
             coords[name] = variable
     for owner in [array, *array.coords.values()]:
         for name in _names_in(owner.attrs, with_quality):
@@ -221,15 +237,26 @@ def _names_in(attrs: dict[str, Any], with_quality: bool) -> list[str]:
 
 
 def cut_part(
-    array: Array, names: tuple[str, ...], region: ArrayRegion, objective: Objective
+    array: Array,
+    names: tuple[str, ...],
+    region: ArrayRegion,
+    objective: Objective,
+    *,
+    is_place: bool = False,
 ) -> Variable:
-    """Read a region of an array, and fill what is outside of it."""
+    """Read a region of an array, and fill what is outside of it.
+
+    Outside, a coordinate (`is_place`) has a value that says that there is none: 0 would be one.
+    """
     inside = region.within(array.shape)
     elements, attrs = array.read(list(inside.start), list(inside.stop), objective), array.attrs
     if inside is not region:
         import numpy as np
 
-        fill = attrs.get("_FillValue", array.fill)
+        fill = attrs.get("_FillValue", None if is_place else array.fill)
+        if fill is None and is_place and array.dtype.kind in "iu":
+            limits = np.iinfo(array.dtype)
+            fill = array.dtype.type(limits.max if array.dtype.kind == "u" else limits.min)
         if fill is not None and fill != 0:
             # Readers must know it; zeros may be values.
             attrs.setdefault("_FillValue", fill)

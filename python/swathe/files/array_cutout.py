@@ -10,6 +10,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import __version__
+from swathe.arrays.gdal_metadata import ROLES, metadata_of_bands, packing_of
 from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.core.errors import OptionError
 from swathe.files.array_companions import NAMING, cut_part, frame_of, variable_of, with_companions
@@ -334,6 +335,8 @@ def cut_region(
         y, x = array.plane
         attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
         main = replace(main, attrs=attrs_of_part)
+    if file.format == "tiff":
+        main = replace(main, attrs=_attributes_of_bands(array, main.attrs, region))
     if not frame.is_alone:
         main, coords, others = with_companions(
             file, array, main, frame, region, with_quality=with_quality, objective=objective
@@ -368,3 +371,19 @@ def _rename(variable: Variable, names: dict[str, str]) -> Variable:
                 names.get(name, name) + ":" * is_key for name, is_key in words
             )
     return replace(variable, attrs=attrs)
+
+
+def _attributes_of_bands(
+    array: Array, attrs: dict[str, Any], region: ArrayRegion
+) -> dict[str, Any]:
+    """Return the attributes of an image of TIFF, with the metadata of the bands in a region."""
+    metadata = attrs.get("GDAL_METADATA")
+    if "band" not in array.dims or not isinstance(metadata, str):
+        return attrs
+    axis = array.dims.index("band")
+    start, stop = region.start[axis], region.stop[axis]
+    if (start, stop) == (0, array.shape[axis]):
+        return attrs
+    part = metadata_of_bands(metadata, start, stop)
+    rest = {name: value for name, value in attrs.items() if name not in ROLES.values()}
+    return rest | {"GDAL_METADATA": part} | packing_of(part, stop - start)

@@ -15,14 +15,13 @@ References:
 from __future__ import annotations
 
 import math
-import re
 from contextlib import suppress
 from enum import Enum
-from html import unescape
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from swathe.arrays.gdal_metadata import packing_of
 from swathe.arrays.index_writer import (
     IndexWriter,
     by_library,
@@ -75,14 +74,6 @@ NUMBERS = {
 }
 """Tags that become attributes, by their number."""
 NODATA = 42113
-GDAL_ITEM = re.compile(r"<Item\b([^<>]{0,1000})>([^<]{0,1000})</Item>")
-GDAL_FIELD = re.compile(r"""\b(\w{1,40})=["']([^"']*)["']""")
-"""An item of `GDAL_METADATA`, and one of its fields."""
-MOST_METADATA = 1 << 20
-"""Characters of `GDAL_METADATA` that are looked into."""
-SCALING = ("scale_factor", "add_offset")
-ROLES = {"scale": "scale_factor", "offset": "add_offset", "unittype": "units"}
-"""Attributes of CF by the role of an item."""
 
 
 def describe(file: IO[bytes]) -> bytes:
@@ -408,26 +399,7 @@ def _packing(page: Any, metadata: str) -> dict[str, Any]:
     if (fill := _nodata(page)) is not None:
         packing["_FillValue"] = fill
     bands = page.shaped[0] if page.shaped[0] > 1 else page.shaped[4]
-    by_name: dict[str, dict[str, str]] = {}
-    for item in GDAL_ITEM.finditer(metadata[:MOST_METADATA]):
-        fields = dict(GDAL_FIELD.findall(item[1]))
-        name = ROLES.get(fields.get("role", ""))
-        if name is not None and "domain" not in fields:
-            by_name.setdefault(name, {})[fields.get("sample", "0")] = unescape(item[2]).strip()
-    for name, by_band in by_name.items():
-        texts = {by_band.get(str(band)) for band in range(bands)}
-        text = texts.pop()
-        if texts or text is None:
-            continue
-        if name == "units":
-            packing[name] = text
-            continue
-        with suppress(ValueError):
-            packing[name] = float(text)
-    # What changes nothing would only make integers floats.
-    if (packing.get("scale_factor", 1), packing.get("add_offset", 0)) == (1, 0):
-        packing = {name: value for name, value in packing.items() if name not in SCALING}
-    return packing
+    return packing | packing_of(metadata, bands)
 
 
 def _nodata(page: Any) -> Any:
@@ -441,12 +413,12 @@ def _nodata(page: Any) -> Any:
     if not text or dtype.kind not in "iuf":
         return None
     with suppress(ValueError, OverflowError):  # a text, or a number that the type does not have
-        number = float(text)
         if dtype.kind == "f":
             with np.errstate(over="ignore"):
-                return dtype.type(number)
-        whole = int(text) if text.lstrip("+-").isdecimal() else int(number)
-        return dtype.type(whole) if whole == number else None
+                return dtype.type(float(text))
+        if text.lstrip("+-").isdecimal():
+            return dtype.type(int(text))
+        return dtype.type(int(float(text))) if float(text).is_integer() else None
     return None
 
 

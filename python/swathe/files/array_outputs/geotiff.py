@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from swathe.arrays.gdal_metadata import ROLES
 from swathe.core.errors import OptionError, OutputError
 from swathe.files.array_outputs.even_steps import step_of
 from swathe.files.places.coordinates import sureness_by
@@ -39,8 +40,6 @@ HALF_TURN = 180.0
 """Degrees of the meridian where maps of EPSG:4326 end."""
 MOST_BYTES = 8
 """Of a number: readers know none that is longer."""
-ROLES = {"scale_factor": "scale", "add_offset": "offset", "units": "unittype"}
-"""Roles of items of GDAL by the names of attributes."""
 
 
 def geotiff_bytes(cutout: VariableSet) -> bytes:
@@ -121,7 +120,7 @@ def _packing(cutout: VariableSet, bands: int) -> dict[str, str]:
     import numpy as np
 
     attrs, items = cutout.attrs, []
-    for name, role in ROLES.items():
+    for role, name in ROLES.items():
         value = number_of(attrs.get(name))
         if value is None or np.size(value) != 1:
             continue

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from swathe.files.variable import ArrayElements
     from swathe.operations.reduction.condition import Condition
 
+MOST_BYTES = 8 << 30
+"""Of the values and places of a granule in memory."""
 FLOAT_BYTES = 8
 """Bytes of an element to which a scale or an offset is applied, at most."""
 
@@ -78,12 +80,13 @@ def swath_of(
         array: path of the variable; by default the only one with two axes or more.
         condition: condition on other arrays, which are read, too.
         count: function that is called with the traffic of the file, also after an error.
-        most_bytes: largest size of its values and places in memory; `None`: any.
+        most_bytes: largest size of its values and places in memory; by default `MOST_BYTES`.
 
     Raises:
         LimitError: If these have more than `most_bytes`.
         NoSuchArrayError: If the file has no such array.
-        RegionError: If the array has no latitude and longitude, or several.
+        RegionError: If the array has no latitude and longitude, or several; or if it is an image of
+            several bands.
         FormatError: If it is a FITS file, or damaged.
     """
     with open_granule(path, fresh=True, alone=True) as file:
@@ -155,6 +158,12 @@ class MapGrid(NamedTuple):
         """
         if has_place(array):
             y, x = plane_axes(array)
+            bands = array.shape[array.dims.index("band")] if "band" in array.dims else 1
+            if bands > 1:
+                raise RegionError(
+                    f"{array.url}, array {array.path}: expected one band, found {bands}, whose "
+                    "values may mean different things: cut one of them with index="
+                )
             return cls((y, x), (array.shape[y], array.shape[x]), raster_places(array))
         grid = eos_grid(array)
         if grid is None:
@@ -221,10 +230,12 @@ def _check_size(file: ArrayFile, arrays: GranuleArrays, most_bytes: int | None) 
         size += each.size * (1 + max(each.dtype.itemsize, FLOAT_BYTES if is_scaled else 0))
     if arrays.finer is not None:
         size += 2 * FLOAT_BYTES * math.prod(_lengths_of(arrays.finer))
-    if most_bytes is not None and size > most_bytes:
+    limit = MOST_BYTES if most_bytes is None else most_bytes
+    if size > limit:
+        setting = "" if most_bytes is None else " (limits.cutout_mb)"
         raise LimitError(
-            f"{file.url}: expected values and places of up to {most_bytes:,} bytes "
-            f"(limits.cutout_mb), found {size:,}"
+            f"{file.url}: expected values and places of up to {limit:,} bytes{setting}, "
+            f"found {size:,}"
         )
 
 
