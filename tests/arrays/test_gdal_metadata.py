@@ -44,7 +44,8 @@ def test_nodata_is_the_fill_value(tmp_path: Path, dtype: str, text: str, fill: A
     path = tmp_path / "a.tif"
     tag = (NODATA, 2, 0, text, True)
     tifffile.imwrite(path, np.ones((4, 5), dtype), extratags=[tag], metadata=None)
-    attrs = swathe.open(path)["/0"].attrs
+    file: Any = swathe.open(path)
+    attrs = file["/0"].attrs
     assert ("_FillValue" in attrs) == (fill is not None)
     if fill is not None:
         assert attrs["_FillValue"].dtype == dtype

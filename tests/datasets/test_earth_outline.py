@@ -166,8 +166,9 @@ def test_places_at_rest_have_no_outline() -> None:
 def test_edges_that_go_back_and_forth_end() -> None:
     """Corners are not added without end: 8,000 rows took minutes, 60,000 did not end."""
     rows = 8000
-    latitude = np.linspace(-60, 60, rows)[:, None] + np.zeros((1, 3))
-    longitude = np.arange(3)[None, :] * 0.01 + ((np.arange(rows) * 3) % 7)[:, None]
+    latitude = np.repeat(np.linspace(-60, 60, rows)[:, None], 3, axis=1)
+    steps = (np.arange(rows) * 3) % 7
+    longitude = np.add.outer(steps.astype(float), np.arange(3) * 0.01)
     place = earth_footprint(latitude, longitude, (1, 1))
     for row in range(0, rows, 500):
         assert covers(place, float(latitude[row, 1]), float(longitude[row, 1]))

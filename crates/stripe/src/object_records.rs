@@ -157,7 +157,7 @@ impl Records {
         }
         let (silent, others): (Vec<_>, Vec<_>) =
             with_numbers(servers).into_iter().partition(|(_, server)| server.is_silent());
-        let (useful, unasked) = match silent.len() > spare {
+        let (useful, silent_servers) = match silent.len() > spare {
             true => (with_numbers(servers), Vec::new()),
             false => (others, silent),
         };
@@ -193,7 +193,7 @@ impl Records {
         question.wait(grace, standing);
         if !matches!(standing(&question.answers), Standing::Enough) {
             // Without those that failed a moment ago the others are not enough.
-            question.ask(&unasked);
+            question.ask(&silent_servers);
             question.wait(READ, standing);
         }
         Records { answers: question.answers }

@@ -28,7 +28,7 @@ const READ_BYTES: u64 = 4 << 20;
 /// Reads of a part that are planned at a time.
 const READS: u64 = 64;
 /// A part with more damages that its server tells of is not read further.
-const MOST_DAMAGE_ANSWERS: u32 = 1000;
+const MOST_DAMAGE_ANSWERS: u32 = 10_000;
 /// Servers whose record is read at the same time: each has some MiB of it in memory.
 const RECORDS_AT_ONCE: usize = 16;
 /// Damaged ranges that a report names.

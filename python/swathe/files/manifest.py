@@ -65,11 +65,12 @@ def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:
         source = io.StringIO(part.decode(), newline="")
         lines = (line for line in source if not line.startswith("#"))
         writer = csv.writer(text, lineterminator="\r\n")
-        writer.writerows([_harmless(cell) for cell in row] for row in csv.reader(lines))
+        writer.writerows([harmless_cell(cell) for cell in row] for row in csv.reader(lines))
         yield text.getvalue().encode()
 
 
-def _harmless(cell: str) -> str:
+def harmless_cell(cell: str) -> str:
+    """Return a cell that a spreadsheet does not run as a formula."""
     return PART.sub(r"\1'", cell)
 
 

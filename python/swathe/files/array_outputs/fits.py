@@ -124,10 +124,11 @@ def _fill(hdu: Any, what: str, name: str, variable: Variable) -> None:
     if kind[0] in "iuf":
         left = replace(variable, data=data, attrs=attrs)
         data, fill = with_one_fill(left)
-        if kind in OFFSETS:
+        has_gaps = np.ma.getmaskarray(masked_values(left)).any()
+        if kind == "i1" or (kind in OFFSETS and has_gaps):
             # astropy reads no BLANK of integers that FITS stores with an offset.
             fill = None
-        if fill is None and np.ma.getmaskarray(masked_values(left)).any():
+        if fill is None and has_gaps:
             # No integer of this type says that there is no value.
             data, is_packed = physical_values(left), False
             attrs = {key: value for key, value in attrs.items() if key not in PACKING}

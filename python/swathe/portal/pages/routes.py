@@ -21,6 +21,7 @@ from swathe.portal.pages import (
     run_form,
     run_views,
     runs,
+    search,
     session,
     strings,
     submission,
@@ -34,7 +35,18 @@ from swathe.portal.pages.render import HEADERS, PageRoute
 def build_router() -> APIRouter:
     """Return the routes of the pages. They come last, as they also answer unknown paths."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    parts = (archive, arrays, submission, jobs, job_groups, orders, algorithms, run_form, runs)
+    parts = (
+        archive,
+        search,
+        arrays,
+        submission,
+        jobs,
+        job_groups,
+        orders,
+        algorithms,
+        run_form,
+        runs,
+    )
     for part in (
         *(*parts, run_views, strings, subscription_form, subscriptions),
         *(mail, tracing, session),
