@@ -289,11 +289,13 @@ def open_array(folder: str, name: str, *place: int) -> tuple[Array, set[str]]:
     from swathe.files.array_file import ArrayFile
     from swathe.files.file import open as open_file
 
-    file = open_file(folder)
+    # Its own folder: to list those of all arrays takes a request for each, and there are thousands.
+    file = open_file(f"{folder.rstrip('/')}/{name}/")
     if not isinstance(file, ArrayFile):
         raise FormatError(f"{folder}, array {name}: expected a Zarr")
-    names = file.member_names(f"{shard_name(name, *place)}/")
-    return file[f"/{name}"], {each for each in names if "/." not in each}
+    shards = shard_name(name, *place).removeprefix(f"{name}/")
+    names = file.member_names(f"{shards}/")
+    return file["/"], {f"{name}/{each}" for each in names if "/." not in each}
 
 
 def names_text(names: Mapping[Any, object]) -> str:
