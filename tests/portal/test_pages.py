@@ -938,7 +938,7 @@ def test_dropped_file_is_estimated(visit: OpenPage, tmp_path: Path) -> None:
     page.locator("#estimate").get_by_text("images to cut").wait_for()
     page.get_by_label("One target per line").fill("nonsense")
     page.get_by_label("Or a file").set_input_files([])
-    page.locator("#estimate").get_by_role("alert").get_by_text("need a resolver").wait_for()
+    page.locator("#estimate").get_by_role("alert").get_by_text("or the name of a star").wait_for()
 
 
 def test_plots_are_drawn_in_both_schemes(visit: OpenPage) -> None:
