@@ -266,7 +266,7 @@ def add_it(case: FormatCase, folder: Path, url: str) -> None:
         assert case.array.path in list(found["array"])
         assert set(found["file"]) == {f"own:{case.path.name}"}
         shapes = dict(zip(found["array"], found["shape"], strict=True))
-        assert shapes[case.array.path] == " x ".join(map(str, reversed(case.array.shape)))
+        assert shapes[case.array.path] == " x ".join(map(str, case.array.shape))
 
 
 def find_it(case: FormatCase, folder: Path, url: str) -> None:

@@ -35,7 +35,7 @@ TO_LETTERS = {code: words.split()[0] for code, words in zip(CODES, GREEK, strict
 FIRST_WORD = re.compile(r"([a-z]+)(\d*)$")
 SMALL_OR_LARGE = re.compile(r"[A-Za-z]\d* [A-Za-z]{3}")
 TOGETHER_DEG = 0.1
-CATALOGUE_NUMBER = re.compile(r"(\w+?) (\d+)")
+CATALOGUE_NUMBER = re.compile(r"(?<!\w)(\w+) (\d+)")
 
 
 @lru_cache(MOST_ENTRIES)
