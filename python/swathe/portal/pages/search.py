@@ -186,11 +186,10 @@ def _matches(request: Request, criteria: Criteria) -> list[Match]:
     """
     granules = portal_of(request).catalog.each_granule(criteria.query)
     circle = criteria.circle
-    return list(
-        islice(
-            (each for each in granules if circle is None or shows(each, circle)), MOST_IMAGES + 1
-        )
-    )
+    matches = (each for each in granules if circle is None or shows(each, circle))
+    some = list(islice(matches, MOST_IMAGES + 1))
+    # Those of one night stand together.
+    return sorted(some, key=lambda each: (each.granule.t_min or 0, each.file, each.granule.hdu))
 
 
 def _image(request: Request, match: Match, criteria: Criteria | None) -> dict[str, Any]:
