@@ -294,7 +294,7 @@ class ArrayTree:
 
 
 def _is_place(array: ArrayDescription) -> bool:
-    """Tell whether units make an array a latitude or longitude."""
+    """Return whether the units of an array are those of a latitude or longitude."""
     units = array.attributes.get("units")
     return isinstance(units, str) and any(
         units.strip().lower() in names for names in PLACE_UNITS.values()

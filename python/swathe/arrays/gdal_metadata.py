@@ -1,4 +1,4 @@
-"""The tag GDAL_METADATA of a TIFF: items of XML, some of which are of one band.
+"""Read the tag GDAL_METADATA of a TIFF. It is XML with items; an item may belong to one band.
 
 References:
     GDAL, GTiff driver, "Metadata": https://gdal.org/drivers/raster/gtiff.html

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from swathe.catalog.records.datasets import EarthFootprint
     from swathe.files.array import Array
+    from swathe.files.places.geotiff import RowsOfPlaces
     from swathe.files.places.tie_points import TiePoints
-
-    RowsOfPlaces = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 MOST_PLACES = 2**20
 """Places of a swath that make its footprint; of a larger one each second, third, ... is used."""
@@ -129,7 +128,7 @@ def _by_coordinates(latitude: Array, longitude: Array) -> EarthFootprint:
 
 
 def _is_track(latitude: Array, longitude: Array) -> bool:
-    """Tell whether each row of places continues the one before, as 20 places a second do."""
+    """Return whether each row begins where the one before ends, as rows of 20 places a second."""
     rows, columns = latitude.shape
     if rows < 2 or columns < FEWEST_TRACK_COLUMNS:
         return False

@@ -87,7 +87,7 @@ def _arrays(file: ArrayFile) -> list[Array]:
 
 
 def _has_places(array: Array) -> bool:
-    """Tell whether an array along a track names a latitude and a longitude on its axis."""
+    """Return whether an array names a latitude and a longitude that lie on its own axes."""
     coordinates = [each for each in array.coords.values() if each.dims == array.dims]
     return all(
         any(sureness(each, quantity) for each in coordinates)

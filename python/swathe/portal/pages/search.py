@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -55,6 +55,23 @@ Text = Annotated[str, Query(max_length=200)]
 Start = Annotated[int, Query(ge=0, le=MOST_IMAGES)]
 
 
+def _fields(
+    q: Text = "",
+    radius: Text = "",
+    dataset: Text = "",
+    band: Text = "",
+    time_from: Text = "",
+    time_to: Text = "",
+) -> dict[str, str]:
+    """Return the fields of the form, as the address has them."""
+    names = ("q", "radius", "dataset", "band", "time_from", "time_to")
+    values = (q, radius, dataset, band, time_from, time_to)
+    return dict(zip(names, map(str.strip, values), strict=True))
+
+
+Fields = Annotated[dict[str, str], Depends(_fields)]
+
+
 @dataclass(frozen=True)
 class Criteria:
     """What is searched for.
@@ -76,16 +93,10 @@ class Criteria:
 def search(
     request: Request,
     _user: Reader,
-    q: Text = "",
-    radius: Text = "",
-    dataset: Text = "",
-    band: Text = "",
-    time_from: Text = "",
-    time_to: Text = "",
+    fields: Fields,
     start: Start = 0,
 ) -> Response:
     """Show the form, and the images that match it; without a criterion the form alone."""
-    fields = _fields(q, radius, dataset, band, time_from, time_to)
     error, code = "", 200
     criteria, matches = None, []
     try:
@@ -122,18 +133,9 @@ def search(
 
 
 @router.api_route("/search.csv", methods=["GET", "HEAD"])
-def search_csv(
-    request: Request,
-    _user: Reader,
-    q: Text = "",
-    radius: Text = "",
-    dataset: Text = "",
-    band: Text = "",
-    time_from: Text = "",
-    time_to: Text = "",
-) -> Response:
+def search_csv(request: Request, _user: Reader, fields: Fields) -> Response:
     """Return the images that match, as a table in CSV."""
-    criteria = _criteria(_fields(q, radius, dataset, band, time_from, time_to))
+    criteria = _criteria(fields)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -145,11 +147,6 @@ def search_csv(
         )
     headers = {**HEADERS, "Content-Disposition": 'attachment; filename="images.csv"'}
     return Response(text.getvalue(), 200, headers, "text/csv; charset=utf-8")
-
-
-def _fields(*values: str) -> dict[str, str]:
-    names = ("q", "radius", "dataset", "band", "time_from", "time_to")
-    return dict(zip(names, map(str.strip, values), strict=True))
 
 
 def _criteria(fields: Mapping[str, str]) -> Criteria:
