@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing run-study order-study fuzz lock audit docs \
-	wheel install-c vtk stars clean
+	wheel install-c bundles stars clean
 
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
@@ -131,11 +131,11 @@ install-c:
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(C_VERSION)|' crates/capi/swathe.pc.in \
 		> $(C_LIB)/pkgconfig/swathe.pc
 
-# VTK for the portal's view of volumes, bundled from the versions of web/vtk/package-lock.json. The
-# result is a part of the sources: only who changes a version needs Node.
-vtk:
-	cd web/vtk && npm ci --ignore-scripts --no-audit --no-fund && \
-		node build.mjs ../../python/swathe/portal/pages/static/vtk.js
+# What the portal's pages take from npm (VTK, OpenSeadragon, d3-geo), bundled from the versions of
+# web/bundles/package-lock.json. The result is a part of the sources: only who changes a version needs Node.
+bundles:
+	cd web/bundles && npm ci --ignore-scripts --no-audit --no-fund && \
+		node build.mjs ../../python/swathe/portal/pages/static
 
 # The table of star names, from the version of web/stars/package-lock.json. It is a part of the sources, too.
 stars:

@@ -19,6 +19,7 @@ LEAST = {
     "block_server": (),
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts", "--only", "records"),
     "find": (),
+    "first_picture": (),
     "items": (),
     "formats": (),
     "format_predictions": (),
@@ -62,7 +63,7 @@ LEAST = {
 AS_ROOT = {"order_study"}
 """Those that make control groups."""
 BEHIND_LINKS = {
-    *("block_server", "experiments", "formats", "many_clients", "plan"),
+    *("block_server", "experiments", "first_picture", "formats", "many_clients", "plan"),
     *("random_links", "repeated_cuts", "replicas", "run_failover", "run_overlap", "run_study"),
     *("server_copies", "striped", "superfile"),
 }

@@ -648,6 +648,14 @@ class Object:
     ) -> Cutout:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
+    def cut_each(
+        self,
+        hdu: int,
+        regions: Sequence[tuple[Sequence[int], Sequence[int]]],
+        objective: Objective = "auto",
+    ) -> list[Cutout]:
+        """Cut several regions `[start, stop)` that lie within the image, read together."""
+
     @property
     def is_local(self) -> bool:
         """Whether it lies on a disk of this host."""

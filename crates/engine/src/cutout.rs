@@ -94,6 +94,32 @@ impl PlacedRegion {
         Ok(PlacedRegion { inside: overlap.inside, output, bytes, fill })
     }
 
+    /// Place several boxes whose cutouts are together no larger than one may be.
+    ///
+    /// # Errors
+    /// As [`PlacedRegion::new`].
+    pub(crate) fn each(
+        template: &Template,
+        regions: &[Region],
+        mode: Mode,
+        fill: Option<f64>,
+    ) -> Result<Vec<PlacedRegion>, EngineError> {
+        let mut rest = limit_bytes();
+        let place = |region| {
+            let one = PlacedRegion::new(template, region, mode, fill, None)?;
+            let bytes = one.bytes as u64;
+            rest = rest.checked_sub(bytes).ok_or_else(|| EngineError::TooLarge {
+                url: template.url.clone(),
+                part: template.part.clone(),
+                region: one.output.clone(),
+                bytes: bytes.saturating_add(limit_bytes() - rest),
+                limit: limit_bytes(),
+            })?;
+            Ok(one)
+        };
+        regions.iter().map(place).collect()
+    }
+
     pub(crate) fn fill_text(&self) -> Option<&str> {
         self.fill.as_ref().map(|fill| fill.text.as_str())
     }

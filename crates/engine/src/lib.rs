@@ -41,7 +41,7 @@ pub use output::{Member, Members, Output, members, part_path};
 pub use part::Part;
 pub use range_read::read_ranges;
 pub use selector::Selector;
-pub use single::{cut, is_brief};
+pub use single::{cut, cut_each, is_brief};
 pub use template::Template;
 pub use timing::{STAGES, Stage, Stages};
 pub use turn::Turn;

@@ -160,6 +160,34 @@ impl Object {
         Ok(Cutout { inner: Arc::new(cutout) })
     }
 
+    /// Several regions that lie within an image, read together.
+    #[pyo3(signature = (hdu, regions, objective="auto"))]
+    fn cut_each(
+        &self,
+        py: Python<'_>,
+        hdu: usize,
+        regions: Vec<(Vec<i64>, Vec<i64>)>,
+        objective: &str,
+    ) -> PyResult<Vec<Cutout>> {
+        let objective = parse_objective(py, objective)?;
+        let new = |(start, stop)| {
+            Region::new(start, stop).map_err(|source| {
+                let url = self.inner.url().to_string();
+                to_python(py, &EngineError::Region { url, part: Part::hdu(hdu), source })
+            })
+        };
+        let regions = regions.into_iter().map(new).collect::<PyResult<Vec<Region>>>()?;
+        let (object, cancel) = (self.inner.clone(), Cancel::default());
+        let token = cancel.clone();
+        let selector = Selector::Index(hdu);
+        let work = move || {
+            let mode = Mode::Strict;
+            swathe_engine::cut_each(&object, &selector, &regions, mode, None, objective, &token)
+        };
+        let cutouts = enter(py, &cancel, work)?;
+        Ok(cutouts.into_iter().map(|inner| Cutout { inner: Arc::new(inner) }).collect())
+    }
+
     #[getter]
     fn is_local(&self) -> bool {
         self.inner.is_local()

@@ -14,6 +14,8 @@ from swathe.files.planes import plane_span
 from swathe.files.slices import axis_range, one_per_axis
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from astropy.io import fits
     from astropy.wcs import WCS
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 PREVIEW_SIDE = 256
 PREVIEW_BYTES = 16 << 20
 """Limit of bytes read or decoded to show a picture of an image."""
+MOST_STEPPED_ROWS = 4096
+"""Rows of a slice with a step that are read one by one: each comes with its own header."""
 
 
 class ImageFile(Protocol):
@@ -270,6 +274,12 @@ class Image:
         native = self._native.cut(self.index, start, stop, mode, fill, objective)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
+    def cut_regions(self, regions: Iterable[tuple[list[int], list[int]]]) -> list[Cutout]:
+        """Cut several regions, `start` and `stop` of all axes, NAXIS1 first, read together."""
+        native = self._native
+        cuts = native.cut_each(self.index, list(regions))
+        return [Cutout(each, native.url, native.version, self.index) for each in cuts]
+
     def _plane_span(self, planes: Planes) -> tuple[int, int]:
         """Return `[first, last)` of planes along NAXIS3, zero-based.
 
@@ -297,6 +307,8 @@ class Section:
     def __getitem__(self, slices: Slices) -> NDArray[Any]:
         """Return physical pixels as `array[slices]` would, reading only the needed bytes.
 
+        Of a slice of rows with a step, only these rows are read, if they are at most 4096.
+
         Raises:
             RegionError: If there are more indices than axes.
             PixelIndexError: If an index is out of range.
@@ -314,8 +326,19 @@ class Section:
         if any(first == last for first, last in zip(start, stop, strict=True)):
             empty = [last - first for first, last in zip(start, stop, strict=True)]
             return np.empty(empty, self._image.dtype)[tuple(rest)]
-        cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
+        down = rest[-2] if len(rest) > 1 else 0
+        step = down.step or 1 if isinstance(down, slice) else 1
+        rows = range(start[-2], stop[-2], abs(step)) if len(start) > 1 else range(0)
+        if abs(step) > 1 and len(rows) <= MOST_STEPPED_ROWS:
+            cuts = self._image.cut_regions(
+                ([*start[:-2], row, start[-1]][::-1], [*stop[:-2], row + 1, stop[-1]][::-1])
+                for row in rows
+            )
+            data = np.concatenate([each.data for each in cuts], axis=-2)
+            rest[-2] = slice(None, None, 1 if step > 0 else -1)
+        else:
+            data = self._image.cut_all_axes(start[::-1], stop[::-1], "strict").data
         # Indices of one pixel give a number; with an ellipsis they give an array without axes.
         dots = (Ellipsis,) if Ellipsis in indices else ()
-        data: NDArray[Any] = cut.data[(*dots, *rest)]
-        return data
+        section: NDArray[Any] = data[(*dots, *rest)]
+        return section

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from swathe.core.errors import RegionError
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Stretch = Literal["asinh", "linear", "log", "sqrt"]
+STRETCHES: tuple[Stretch, ...] = get_args(Stretch)
 LARGEST_SIDE = 4096
 """Largest side of a picture in pixels; larger images are thinned."""
 SOFTENING, LOG_SCALE = 0.1, 1000
@@ -66,7 +67,7 @@ def grey(
     if not (np.isfinite(black) and 0 < spread < np.inf):
         black, spread = float(plane[finite].min()), 1.0
     levels = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
-    return np.asarray(_stretch(levels, stretch)[::-1] * 255).round().astype(np.uint8)
+    return np.asarray(stretch_levels(levels, stretch)[::-1] * 255).round().astype(np.uint8)
 
 
 def _limits(
@@ -115,7 +116,8 @@ def zscale(values: NDArray[np.float64]) -> tuple[float, float]:
     )
 
 
-def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+def stretch_levels(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+    """Return values of 0 to 1 along a curve from 0 to 1."""
     import numpy as np
 
     levels: NDArray[np.float64]

@@ -165,6 +165,21 @@ class Datasets(Database):
             rows = [_replica(row) for row in session.scalars(query)]
         return sorted(rows, key=lambda replica: replica.object_path)
 
+    def copies(self, dataset: str, object_path: str) -> list[tuple[str, Replica]]:
+        """Return the copies of an object with the names of their stores; that is its order.
+
+        Raises:
+            NoSuchDatasetError: If there is no such dataset.
+        """
+        query = select(StoreRow.name, ReplicaRow).join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+        with self._reading() as session:
+            number = dataset_number(session, dataset)
+            query = query.where(
+                ReplicaRow.dataset_id == number, ReplicaRow.object_path == object_path
+            )
+            rows = session.execute(query.order_by(StoreRow.name))
+            return [(store, _replica(row)) for store, row in rows]
+
     def set_states(self, dataset: str, store: str, paths: Iterable[str], state: State) -> None:
         """Set the state of copies in a store; of those in the first store it is logged."""
         names = set(paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import APIRouter, Query
@@ -21,6 +22,7 @@ from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.pages.earthmap import earth_map
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
+from swathe.portal.vo.identifiers import did_of
 from swathe.stores.stripe_plan import server_rates
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ def dataset(
         held=dataset_counts,
         dataset=record,
         images=images[:ROWS],
+        did_of=partial(did_of, portal_of(request).config.vo.authority, name),
         start=start,
         more=len(images) > ROWS,
         rows=ROWS,

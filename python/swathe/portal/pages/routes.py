@@ -14,6 +14,7 @@ from swathe.portal.pages import (
     archive,
     arrays,
     assets,
+    image,
     job_groups,
     jobs,
     mail,
@@ -38,6 +39,7 @@ def build_router() -> APIRouter:
     parts = (
         archive,
         search,
+        image,
         arrays,
         submission,
         jobs,

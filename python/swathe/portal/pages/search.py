@@ -34,6 +34,7 @@ from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.vo.geometry.overlap import shows
 from swathe.portal.vo.geometry.regions import Circle
 from swathe.portal.vo.identifiers import did_of
+from swathe.portal.vo.viewer import MOST_FIELD_DEG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,13 +197,18 @@ def _image(request: Request, match: Match, criteria: Criteria | None) -> dict[st
     place = None if criteria is None else criteria.place
     footprint = match.granule.footprint
     if place is None or criteria is None or footprint is None:
-        return image | {"picture": f"/vo/preview?ID={did}", "cut": None}
+        return image | {"picture": f"/vo/preview?ID={did}", "cut": None, "page": f"/image?ID={did}"}
     pixel_deg = footprint.s_pixel_scale / 3600
     least, most = LEAST_PIXELS * pixel_deg, MOST_PIXELS * pixel_deg
     radius_deg = min(max(criteria.radius_deg, least), most)
     circle = quote(f"{place.ra_deg:.7f} {place.dec_deg:.7f} {radius_deg:.7f}")
-    cut = f"/vo/sync?ID={did}&CIRCLE={circle}"
-    return image | {"picture": f"{cut}&RESPONSEFORMAT={quote('image/png')}", "cut": cut}
+    at = {"ra": f"{place.ra_deg:.7f}", "dec": f"{place.dec_deg:.7f}"}
+    at["size"] = f"{min(2 * radius_deg, MOST_FIELD_DEG):.7f}"
+    return image | {
+        "picture": f"/vo/image/place?ID={did}&{urlencode(at)}",
+        "cut": f"/vo/sync?ID={did}&CIRCLE={circle}",
+        "page": f"/image?ID={did}&{urlencode(at)}",
+    }
 
 
 def _did(request: Request, match: Match) -> str:

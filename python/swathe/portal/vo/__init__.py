@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
-from swathe.portal.vo import files
+from swathe.portal.vo import files, viewer
 from swathe.portal.vo.discovery import links, query, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
@@ -77,5 +77,11 @@ ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
     ("/async/{job}/{child}", uws.child, "read", GET),
     ("/async/{job}/{child}", uws.change_child, "submit", POST),
     ("/file", files.file, "read", GET),
-    ("/preview", files.preview, "read", GET),
+    ("/preview", viewer.overview, "read", GET),
+    ("/image/description", viewer.description, "read", GET),
+    ("/image/tile", viewer.tile, "read", GET),
+    ("/image/value", viewer.value, "read", GET),
+    ("/image/pixel", viewer.pixel, "read", GET),
+    ("/image/spectrum", viewer.spectrum, "read", GET),
+    ("/image/place", viewer.place, "read", GET),
 ]

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from swathe.portal.context import portal_of
 from swathe.portal.vo.images import Images
+from swathe.portal.vo.pixel_cache import PixelCache
 from swathe.portal.vo.thread_limit import ResponseMemory, ThreadLimit
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Service:
         self.images = Images(portal)
         self.workers = ThreadLimit()
         self.memory = ResponseMemory()
+        self.pixels = PixelCache()
 
     @property
     def authority(self) -> str:

@@ -1,4 +1,4 @@
-/*! Made by `make vtk` from these packages:
+/*! Made by `make bundles` from these packages:
 
 @kitware/vtk.js 37.4.3, BSD-3-Clause
 

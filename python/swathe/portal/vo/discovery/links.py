@@ -10,7 +10,6 @@ from swathe.core.errors import SwatheError
 from swathe.portal.vo.discovery.descriptors import DATALINK, DATALINK_TYPE, soda
 from swathe.portal.vo.discovery.votable import Field, document, info, results, table
 from swathe.portal.vo.errors import VoError, to_vo_error, usage
-from swathe.portal.vo.files import PREVIEW_TYPE
 from swathe.portal.vo.parameters import read_parameters
 from swathe.portal.whole_file import FITS, is_served, media_type_of
 
@@ -108,7 +107,7 @@ def _rows(
                 url=service.url(request, "preview", did),
                 about="a small picture",
                 semantics="#preview",
-                media_type=PREVIEW_TYPE,
+                media_type="image/png",
             )
         )
     return rows

@@ -6,6 +6,7 @@ frames are rotated ICRS, so that one matrix is enough. Distortions are included.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from swathe.datasets.spherical import degrees, directions
 
 if TYPE_CHECKING:
+    from astropy.coordinates import BaseCoordinateFrame
     from numpy.typing import NDArray
 
     from swathe.core.sky import SkyMapping
@@ -64,7 +66,7 @@ class FastWcs:
 
 def _turn(sky: SkyMapping) -> NDArray[np.float64] | None:
     """Return the matrix from ICRS to the image's frame: empty for ICRS, `None` if there is none."""
-    from astropy.coordinates import FK5, ICRS, Galactic, SkyCoord
+    from astropy.coordinates import FK5, ICRS, Galactic
     from astropy.wcs.utils import wcs_to_celestial_frame
 
     try:
@@ -75,6 +77,20 @@ def _turn(sky: SkyMapping) -> NDArray[np.float64] | None:
         return np.empty((0, 0))
     if not isinstance(frame, FK5 | Galactic):
         return None
+    return _matrix(frame)
+
+
+@cache
+def galactic_matrix() -> NDArray[np.float64]:
+    """Return the matrix from ICRS to galactic coordinates."""
+    from astropy.coordinates import Galactic
+
+    return _matrix(Galactic())
+
+
+def _matrix(frame: BaseCoordinateFrame) -> NDArray[np.float64]:
+    from astropy.coordinates import SkyCoord
+
     axes = SkyCoord([0, 90, 0], [0, 0, 90], unit="deg", frame="icrs").transform_to(frame)
-    turn: NDArray[np.float64] = np.array(axes.cartesian.xyz.value)
-    return turn
+    matrix: NDArray[np.float64] = np.array(axes.cartesian.xyz.value)
+    return matrix
