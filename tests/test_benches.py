@@ -46,6 +46,7 @@ LEAST = {
     "run_study": (),
     "run_writes": (),
     "simulate": (),
+    "sky_map": (),
     "startup": (),
     "subscription_kills": (),
     "subscriptions": (),

@@ -374,3 +374,28 @@ def test_a_search_takes_one_connection_at_a_time(catalog: Catalog, limit: int | 
     table = search.find(catalog=catalog, limit=limit)
     assert table["file"].tolist() == ["mirror:a", "mirror:b"]
     assert max(open_now) == 1 and open_now[-1] == 0
+
+
+def test_many_near_a_place_are_noticed(catalog: Catalog) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    images = [granule(str(number), (number, number), (100, 120)) for number in range(10)]
+    put(catalog, "dr17", *images)
+    near = GranuleQuery([(0, 4), (100, 101)])
+    assert not catalog.has_more_near(near, 10) and catalog.has_more_near(near, 9)
+    few = GranuleQuery([(0, 4)])
+    assert not catalog.has_more_near(few, 5) and catalog.has_more_near(few, 4)
+    assert not catalog.has_more_near(GranuleQuery([]), 0)
+
+
+def test_copies_of_an_object(catalog: Catalog) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    put(catalog, "dr17", granule("a", (0, 9)), granule("b", (0, 9)))
+    catalog.put_objects("dr17", "mirror", [(replica("a"), [granule("a", (0, 9))])])
+    copies = catalog.copies("dr17", "a")
+    assert [(store, copy.object_path) for store, copy in copies] == [
+        ("mirror", "a"),
+        ("survey", "a"),
+    ]
+    assert catalog.copies("dr17", "none") == []
+    with pytest.raises(errors.NoSuchDatasetError):
+        catalog.copies("none", "a")

@@ -328,4 +328,4 @@ def test_without_scripts(portal: RunningPortal, opened: OpenPage) -> None:
     address = f"{portal.url}/image?ID={quote(did('f0.fits'), safe='')}"
     page = opened(address, portal.url, java_script_enabled=False)
     assert page.locator("[data-still]").is_visible()
-    assert not page.locator("[data-tools]").first.is_visible()
+    assert not page.locator(".scripted").first.is_visible()

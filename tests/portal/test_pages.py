@@ -15,14 +15,18 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 from xml.sax.saxutils import escape
 
 import httpx
 import numpy as np
 import pytest
 from astropy.table import Table
+from axe_playwright_python.sync_playwright import (  # type: ignore[import-untyped]
+    Axe,
+)
 from PIL import Image
+from starlette.routing import Route
 
 from swathe.catalog import Catalog, Outcome, this_host
 from swathe.cli.app import main
@@ -32,6 +36,7 @@ from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
 from swathe.portal.pages import stripe_servers
 from swathe.portal.pages.archive import cost_rows
+from swathe.portal.pages.routes import PARTS
 from swathe.runs import run as write_run
 from swathe.runs.superfiles.open_superfile import superfile
 from swathe.runs.superfiles.run_pictures import pictures_folder
@@ -45,9 +50,10 @@ from tests.support.sample_surveys import new_sample
 from tests.support.scripted_servers import Handler, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Response, ViewportSize
 
 EVIL = "<script>alert('x')</script>"
+IMAGE = quote("ivo://swathe.invalid/frames?frame-000001.fit,0", safe="")
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SVG_ALONE = {"rect", "path", "ellipse", "polyline"}
 ENDED_MS = 120_000
@@ -215,6 +221,11 @@ def addresses(job: str) -> list[str]:
         "/datasets/frames",
         "/datasets/frames?start=2",
         "/datasets/odd",
+        "/search",
+        "/search?dataset=frames",
+        "/sky",
+        f"/image?ID={IMAGE}",
+        f"/image/header?ID={IMAGE}",
         "/stores",
         "/stores/survey",
         "/stores/odd",
@@ -243,13 +254,38 @@ def addresses(job: str) -> list[str]:
 @pytest.fixture(scope="module")
 def different(addresses: list[str]) -> list[str]:
     """Those that look different: to be seen in a browser. A volume needs WebGL: test_run_viewer."""
-    queries = ("status=ok", "run=waves", "plain=1")
+    queries = ("status=ok", "run=waves", "plain=1", "dataset=frames", "ID=")
     return [
         address
         for address in addresses
         if "?" not in address or any(query in address for query in queries)
         if not address.endswith("/view/temp")
     ]
+
+
+NO_PAGES = {
+    *("/stores/{name}/plots.json", "/predictions/plots.json", "/search.csv", "/trace/data"),
+    *("/sky/cells.json", "/sky/outlines.json"),
+}
+IN_OTHER_TESTS = {
+    *("/jobs/{job_id}/results/{name}", "/jobs/{job_id}/groups/{number}", "/mail/{key}"),
+    *("/datasets/{name}/arrays", "/trace", "/runs/{name}/trace"),
+    *("/subscriptions/{subscription_id}", "/subscriptions/{subscription_id}/{action}"),
+    "/algorithms/{name}/remove",
+}
+"""Pages of what this archive does not have."""
+
+
+def test_every_page_of_the_app_is_looked_at(addresses: list[str]) -> None:
+    paths = [urlsplit(address).path for address in addresses]
+    pages = {
+        route.path: route.path_regex
+        for part in PARTS
+        for route in part.router.routes
+        if isinstance(route, Route) and "GET" in (route.methods or ())
+    }
+    missing = [path for path, pattern in pages.items() if not any(map(pattern.match, paths))]
+    assert set(missing) == NO_PAGES | IN_OTHER_TESTS
 
 
 # ---- Form
@@ -1016,6 +1052,43 @@ def test_pages_can_be_read_by_everybody(
             assert page.get_by_role(landmark).count() == 1, address
         if scheme == "dark" and "?" not in address:
             keep(page, f"dark{address.replace('/', '-')[:20].rstrip('-')}")
+
+
+SHIFT = """() => new Promise(resolve => {
+    let sum = 0;
+    new PerformanceObserver(list => {
+        for (const each of list.getEntries()) if (!each.hadRecentInput) sum += each.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+    setTimeout(() => resolve(sum), 300);
+})"""
+MOST_BYTES = 200_000
+ON_DEMAND = ("bokeh.min.js", "vtk.js", "openseadragon.js", "celestial.js", "viewer.js")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_pages_have_no_violations_of_axe_and_are_small_and_still(
+    visit: OpenPage, different: list[str], portal: RunningPortal, viewport: ViewportSize
+) -> None:
+    page = visit("/", viewport=viewport)
+    axe, faults = Axe(), list[tuple[str, str, str]]()
+    for address in different:
+        sizes: list[int] = []
+
+        def weigh(response: Response, sizes: list[int] = sizes) -> None:
+            kind = response.headers.get("content-type", "")
+            if not kind.startswith("image/") and not response.url.split("?")[0].endswith(ON_DEMAND):
+                sizes.append(len(response.body()))
+
+        page.on("response", weigh)
+        page.goto(portal.url + address)
+        page.wait_for_load_state()
+        shift = page.evaluate(SHIFT)
+        page.remove_listener("response", weigh)
+        violations = axe.run(page).response["violations"]
+        faults += [(address, each["id"], each["nodes"][0]["html"][:200]) for each in violations]
+        faults += [(address, "bytes", str(sum(sizes)))] if sum(sizes) > MOST_BYTES else []
+        faults += [(address, "shift", str(shift))] if shift > 0.1 else []
+    assert faults == []
 
 
 def test_pages_fit_a_phone(visit: OpenPage, different: list[str], portal: RunningPortal) -> None:

@@ -21,6 +21,7 @@ from swathe.portal.pages.skymap import (
     counts,
     mollweide,
     part_map,
+    sky_counts,
     sky_map,
 )
 
@@ -89,7 +90,7 @@ def test_counts() -> None:
     ("ra", "dec"), [(0.0, 0.0), (359.9, 40.0), (180.0, 0.0), (179.9, -50.0), (30.0, 90.0)]
 )
 def test_image_is_drawn_where_it_is(ra: float, dec: float) -> None:
-    drawn = paths(sky_map(around(ra, dec, 3), 1).svg)
+    drawn = paths(sky_map(sky_counts(around(ra, dec, 3)), 1).svg)
     assert drawn
     (x,), (y,) = mollweide(np.array([(ra + 180) % 360 - 180]), np.array([dec]))
     for cell in drawn:
@@ -105,7 +106,7 @@ def test_image_is_drawn_where_it_is(ra: float, dec: float) -> None:
 
 
 def test_cell_across_the_edge_is_drawn_at_both_sides() -> None:
-    drawn = paths(sky_map(around(180.0, 0.0, 2), 1).svg)
+    drawn = paths(sky_map(sky_counts(around(180.0, 0.0, 2)), 1).svg)
     both = [cell for cell in drawn if len(cell) == 2]
     assert both
     for cell in both:
@@ -118,20 +119,20 @@ def test_map_of_many_images_stays_small() -> None:
     coverage = sorted(
         (image, int(at), int(at)) for image, at in enumerate(rng.integers(0, ALL, 100_000))
     )
-    found = sky_map(coverage, 100_000)
+    found = sky_map(sky_counts(coverage), 100_000)
     assert len(paths(found.svg)) <= MOST_CELLS
     assert len(found.svg) < 400_000
     assert found.most > 50
 
 
 def test_images_of_the_whole_sky_hide_no_others() -> None:
-    found = sky_map([(1, 0, ALL), *around(10, 10, 1, image=2)], 2)
+    found = sky_map(sky_counts([(1, 0, ALL), *around(10, 10, 1, image=2)]), 2)
     assert found.all_sky == 1
     assert len(paths(found.svg)) < 10
 
 
 def test_map_of_nothing() -> None:
-    found = sky_map([], 0)
+    found = sky_map(sky_counts([]), 0)
     assert (found.most, paths(found.svg)) == (0, [])
 
 

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
-const ENTRIES = ["vtk.js", "openseadragon.js", "projections.js"];
+const ENTRIES = ["vtk.js", "openseadragon.js", "celestial.js"];
 
 /** Return the name, version and licence of a package, as its files say. */
 function notice(name) {

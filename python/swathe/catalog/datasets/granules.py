@@ -150,6 +150,17 @@ class Granules(Database):
             for _, match in _matches(session, parts, granule_query.limit):
                 yield match
 
+    def has_more_near(self, granule_query: GranuleQuery, most: int) -> bool:
+        """Check whether more than `most` granules touch the cells of a search, of any dataset.
+
+        The other criteria are ignored, so that it takes milliseconds.
+        """
+        if not granule_query.ranges:
+            return False
+        with self._reading() as session:
+            some = f"{_touching_one(session, granule_query)} LIMIT {most + 1}"
+            return len(session.scalars(text(some)).all()) > most
+
     def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
         """Return the image of an HDU; `path` is its object in the dataset's first store.
 
@@ -312,7 +323,6 @@ TOUCHING_ONE = """
     SELECT DISTINCT near.granule_id
     FROM windows CROSS JOIN {footprints}
     WHERE EXISTS (SELECT 1 FROM asked WHERE near.last >= asked.first AND near.first <= asked.last)
-    ORDER BY 1
 """
 NEAR = {
     "sqlite": """{table} AS near ON near.level = windows.level
@@ -329,16 +339,20 @@ all of its cells: each is looked at once."""
 
 
 def touching(session: Session, granule_query: GranuleQuery) -> list[int]:
-    """Return the granules whose footprints touch the cells of a search."""
+    """Return the granules whose footprints touch the cells of a search, in order."""
+    if not granule_query.ranges:
+        return []
+    return list(session.scalars(text(f"{_touching_one(session, granule_query)} ORDER BY 1")))
+
+
+def _touching_one(session: Session, granule_query: GranuleQuery) -> str:
+    """Return the statement that selects the granules which touch the cells of a search."""
     table = EarthFootprintRow if granule_query.is_on_earth else FootprintRow
     ranges = granule_query.ranges or ()
-    if not ranges:
-        return []
     cells = ", ".join(f"({int(first)}, {int(last)})" for first, last in ranges)
     windows = ", ".join(f"({level}, {first}, {last})" for level, first, last in _windows(ranges))
     near = NEAR[session.get_bind().dialect.name].format(table=table.__tablename__)
-    statement = TOUCHING_ONE.format(asked=cells, windows=windows, footprints=near)
-    return list(session.scalars(text(statement)))
+    return TOUCHING_ONE.format(asked=cells, windows=windows, footprints=near)
 
 
 def _windows(ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

@@ -24,6 +24,7 @@ from swathe.portal.pages import (
     runs,
     search,
     session,
+    sky,
     strings,
     submission,
     subscription_form,
@@ -32,27 +33,34 @@ from swathe.portal.pages import (
 )
 from swathe.portal.pages.render import HEADERS, PageRoute
 
+PARTS = (
+    archive,
+    search,
+    image,
+    sky,
+    arrays,
+    submission,
+    jobs,
+    job_groups,
+    orders,
+    algorithms,
+    run_form,
+    runs,
+    run_views,
+    strings,
+    subscription_form,
+    subscriptions,
+    mail,
+    tracing,
+    session,
+)
+"""The modules of the pages, in the order in which their routes are tried."""
+
 
 def build_router() -> APIRouter:
     """Return the routes of the pages. They come last, as they also answer unknown paths."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    parts = (
-        archive,
-        search,
-        image,
-        arrays,
-        submission,
-        jobs,
-        job_groups,
-        orders,
-        algorithms,
-        run_form,
-        runs,
-    )
-    for part in (
-        *(*parts, run_views, strings, subscription_form, subscriptions),
-        *(mail, tracing, session),
-    ):
+    for part in PARTS:
         router.include_router(part.router)
     router.add_api_route("/static/{name}", static, methods=["GET", "HEAD"])
     router.add_api_route("/favicon.ico", favicon, methods=["GET", "HEAD"])

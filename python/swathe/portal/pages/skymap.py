@@ -86,15 +86,35 @@ def _coarser(coverage: Cells) -> Cells:
     return coarser
 
 
-def sky_map(coverage_rows: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
-    """Draw the whole sky with the coverage, of order FINEST, of a number of images."""
-    order = FINEST
-    coverage, all_sky = _without_whole(np.array(coverage_rows, np.int64).reshape(-1, 3), order)
-    number = counts(coverage, order)
-    while np.count_nonzero(number) > MOST_CELLS:
-        order -= 1
+@dataclass(frozen=True)
+class SkyCounts:
+    """How many images each cell has.
+
+    Attributes:
+        by_order: images of each cell, of the orders 0 to FINEST.
+        all_sky: number of images of the whole sky, which do not count.
+    """
+
+    by_order: Sequence[NDArray[np.int64]]
+    all_sky: int
+
+
+def sky_counts(coverage_rows: Sequence[tuple[int, int, int]]) -> SkyCounts:
+    """Count the images of each cell, from their coverage, of order FINEST."""
+    coverage, all_sky = _without_whole(np.array(coverage_rows, np.int64).reshape(-1, 3), FINEST)
+    from_finest = []
+    for order in range(FINEST, -1, -1):
+        from_finest.append(counts(coverage, order))
         coverage = _coarser(coverage)
-        number = counts(coverage, order)
+    return SkyCounts(from_finest[::-1], all_sky)
+
+
+def sky_map(sky: SkyCounts, images: int) -> SkyMap:
+    """Draw the whole sky with the cells of a number of images."""
+    order = FINEST
+    while np.count_nonzero(sky.by_order[order]) > MOST_CELLS:
+        order -= 1
+    number = sky.by_order[order]
     cells = np.flatnonzero(number)
     most = int(number.max(initial=0))
     side_deg = math.degrees(math.sqrt(4 * math.pi / (12 * 4**order)))
@@ -112,7 +132,7 @@ def sky_map(coverage_rows: Sequence[tuple[int, int, int]], images: int) -> SkyMa
         _labels(),
         "</svg>",
     ]
-    return SkyMap(Markup("".join(parts)), most, all_sky, side_deg)
+    return SkyMap(Markup("".join(parts)), most, sky.all_sky, side_deg)
 
 
 def _without_whole(coverage: Cells, order: int) -> tuple[Cells, int]:

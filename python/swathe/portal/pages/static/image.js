@@ -132,7 +132,6 @@ async function start() {
   ]);
   field("black").value = Number(info.black.toPrecision(6));
   field("white").value = Number(info.white.toPrecision(6));
-  for (const each of document.querySelectorAll("[data-tools]")) each.hidden = false;
   const still = stage.querySelector("[data-still]");
   const canvas = document.createElement("div");
   canvas.className = "canvas";
@@ -322,7 +321,6 @@ function startBlinking() {
     });
   }
   show(0);
-  box.hidden = false;
 }
 
 startBlinking();
