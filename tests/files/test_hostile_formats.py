@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import swathe
-from swathe.core.errors import FormatError, SwatheError
+from swathe.arrays import indexing
+from swathe.core.errors import FormatError, LimitError, SwatheError
 from swathe.files.places.regions import region_of_bounds
 from swathe.files.variable import Variable, physical_values
 
@@ -258,3 +259,39 @@ def test_a_file_that_is_replaced_stays_what_it_was_where_it_is_open(path: Path) 
     other.replace(path)
     np.testing.assert_array_equal(array.read([0, 0], [6, 10]), VALUES)
     np.testing.assert_array_equal(cut(path, array="/a", box=(0, 0, 10, 6)).data, VALUES + 7)
+
+
+@pytest.mark.more
+def test_a_file_that_keeps_its_library_in_a_loop_is_stopped_soon(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text of an attribute that seems longer than the heap around it: HDF5 looks for its end."""
+    with h5py.File(path, "w") as file:
+        file["a"] = VALUES
+        file["a"].attrs["text"] = "some text"
+    content = bytearray(path.read_bytes())
+    at = content.index(b"some text") - 8
+    assert content[at] == len("some text")
+    content[at] = 255
+    path.write_bytes(content)
+    monkeypatch.setattr(indexing, "DESCRIBE_CPU_S", 1)
+    with pytest.raises(LimitError, match=r"a\.h5: expected its reader .* at most 1 s of CPU time"):
+        opened(path)
+
+
+def test_time_to_describe_a_file_grows_with_its_size() -> None:
+    sizes = 8000, 1 << 20, 5 << 20, 1 << 30, None
+    assert [indexing.cpu_limit("describe", size) for size in sizes] == [5, 15, 55, 120, 120]
+    assert [indexing.cpu_limit("read", size) for size in sizes] == [15, 25, 65, 120, 120]
+
+
+@pytest.mark.more
+def test_files_of_many_small_objects_are_described_in_time(path: Path) -> None:
+    with h5py.File(path, "w", libver="latest") as file:
+        file["c"] = np.arange(4)
+        for number in range(8000):
+            file[f"link{number}"] = file["c"]
+        for number in range(2000):
+            file.create_dataset(f"array{number}", data=[1, 2, 3], dtype="u1")
+        file.create_dataset("chunks", data=np.ones(100_000, "u1"), chunks=(1,))
+    assert len(opened(path)) == 10_002

@@ -86,7 +86,13 @@ TOOLS = {
 _LOCK = threading.Lock()
 _PROCESSES: dict[str, ConfinedProcess] = {}
 _PLACES = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
-LIMITS = {"memory_mb": 1024, "cpu_s": 120, "wall_s": 600.0, "answer_mb": 256, "file_mb": 0}
+LIMITS = {"memory_mb": 1024, "wall_s": 600.0, "answer_mb": 256, "file_mb": 0}
+DESCRIBE_CPU_S, OTHER_CPU_S = 5, 15
+"""CPU time of a small file: to describe it, and to decode or compute something of it."""
+CPU_S_PER_MB = 10
+"""CPU time that each MiB of a file adds; h5py needs up to 0.7 s for 1 MiB of small arrays, and 6 s
+for one of nothing but links."""
+MOST_CPU_S = 120
 
 
 def format_of(read_at: Callable[[int, int], bytes]) -> str | None:
@@ -253,6 +259,21 @@ def run_external(
     return _run(function, argument, None, f"{file_format}_external", what, folder)
 
 
+def cpu_limit(function: str, size: int | None) -> int:
+    """Return the CPU time that a function of a reader may take, in seconds.
+
+    A damaged file of a few KiB can keep a library in a loop, so a small file gets little of it.
+
+    Args:
+        function: name of the function.
+        size: bytes of its file, if it reads one.
+    """
+    if size is None:
+        return MOST_CPU_S
+    least = DESCRIBE_CPU_S if function == "describe" else OTHER_CPU_S
+    return min(MOST_CPU_S, least + CPU_S_PER_MB * size // (1 << 20))
+
+
 def new_process(file_format: str) -> ConfinedProcess:
     """Return a process that imports what a format needs, when it is called first."""
     reader = (READERS | TOOLS)[file_format]
@@ -317,7 +338,13 @@ def call_reader(
         SwatheError: If reading the object raises it.
     """
     reader = (READERS | TOOLS)[file_format]
-    bounds = ProcessLimits(**LIMITS, files=reader.files, folder=folder)  # type: ignore[arg-type]
+    cpu_s = cpu_limit(function, None if file is None else file.size)
+    bounds = ProcessLimits(
+        **LIMITS,  # type: ignore[arg-type]
+        cpu_s=cpu_s,
+        files=reader.files,
+        folder=folder,
+    )
     try:
         with _PLACES:
             return process.run(

@@ -288,7 +288,12 @@ def _crash(
     """Return the error of a child that ended without an answer."""
     leash.settimeout(bounds.wall_s)
     exit_code = EXIT.unpack(leash.recv(EXIT.size).ljust(EXIT.size, b"\0"))[0]
-    if library and exit_code not in (-signal.SIGKILL, -signal.SIGXCPU):
+    if exit_code == -signal.SIGXCPU:
+        return LimitError(
+            f"{what}: expected its reader to need at most {bounds.cpu_s} s of CPU time, found that "
+            "it needs more; check whether the file is damaged"
+        )
+    if library and exit_code != -signal.SIGKILL:
         by = (
             f"by signal {signal.Signals(-exit_code).name}" if exit_code < 0 else "without an answer"
         )
@@ -503,12 +508,13 @@ def _confine(bounds: ProcessLimits) -> None:
     if bounds.folder:
         from swathe.core.landlock import restrict_to
     limits = {
-        resource.RLIMIT_CPU: bounds.cpu_s,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: MEBIBYTE
         * (bounds.answer_mb if bounds.file_mb is None else bounds.file_mb),
         resource.RLIMIT_NOFILE: bounds.files,
     }
+    # SIGXCPU tells the parent why; a second later comes SIGKILL.
+    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s + 1))
     if sys.platform == "linux":  # other systems do not enforce this limit
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         memory = pages * resource.getpagesize() + bounds.memory_mb * MEBIBYTE
