@@ -285,9 +285,13 @@ BAD = {
     "bomb": text_of(BOMB),
     "text bomb": text_of(TEXT_BOMB),
     "own alias": text_of("a: &a\n  - {b: *a}"),
-    "deep": text_of("[" * 5000 + "]" * 5000),
     "key twice": text_of("a: 1\na: 2"),
     "array twice": text_of("a: !core/ndarray-1.0.0 [1]\n'a': !core/ndarray-1.0.0 [2]"),
+    "levels": text_of("[" * 200_000 + "]" * 200_000),
+    "mappings": text_of("{a: " * 200_000 + "1" + "}" * 200_000),
+    "steps": text_of("- " * 200_000 + "1"),
+}
+BAD_ARRAYS = {
     "offset": array_of(PLAIN + ", offset: -1") + block(bytes(4)),
     "far offset": array_of(PLAIN + ", offset: 1") + block(bytes(4)),
     "short block": array_of(PLAIN) + block(bytes(3)),
@@ -317,6 +321,54 @@ BAD = {
 def test_bad_files_raise(name: str) -> None:
     with pytest.raises(FormatError):
         reader.describe(io.BytesIO(BAD[name]))
+
+
+@pytest.mark.parametrize("name", ["levels", "mappings", "steps"])
+def test_a_tree_that_is_too_deep_says_so(name: str) -> None:
+    """libyaml's loader calls itself for each level: these were crashes."""
+    with pytest.raises(FormatError, match="nested too deep: expected at most 500 levels"):
+        reader.describe(io.BytesIO(BAD[name]))
+
+
+@pytest.mark.parametrize("name", BAD_ARRAYS)
+def test_a_bad_array_is_refused_alone(name: str, tmp_path: Path) -> None:
+    path, bad = tmp_path / "a.asdf", BAD_ARRAYS[name]
+    good = b"good: !core/ndarray-1.0.0 {data: [1, 2, 3], datatype: int16}\n"
+    path.write_bytes(bad.replace(b"--- \n", b"--- \n" + good))
+    arrays = describe(path)
+    assert arrays.keys() == {"/good", "/a"}
+    assert arrays["/good"].values().tolist() == [1, 2, 3]
+    assert arrays["/a"].kind == "refused" and arrays["/a"].storage["why"]
+    with path.open("rb") as file, pytest.raises(FormatError):
+        reader.read(file, "/a", 0, 1)
+
+
+def three_blocks(path: Path, sources: tuple[int, ...], **options: Any) -> dict[str, Array]:
+    """Describe a file whose second block of three has other numbers in its header."""
+    nodes = [
+        f"a{number}: !core/ndarray-1.0.0 {{source: {source}, shape: [4], datatype: uint8, "
+        "byteorder: big}"
+        for number, source in enumerate(sources)
+    ]
+    blocks = [block(b"1234"), block(b"5678", **options), block(b"9abc")]
+    path.write_bytes(text_of("\n".join(nodes)) + b"".join(blocks))
+    return describe(path)
+
+
+def test_a_damaged_block_refuses_only_its_arrays(tmp_path: Path) -> None:
+    arrays = three_blocks(tmp_path / "a.asdf", (0, 1, 2, -1, -2), used=5)
+    kinds = [arrays[f"/a{number}"].kind for number in range(5)]
+    assert kinds == ["contiguous", "refused", "contiguous", "contiguous", "refused"]
+    assert arrays["/a3"].values().tobytes() == b"9abc"
+    assert "expected 5 bytes in space of 4" in arrays["/a1"].storage["why"]
+
+
+def test_blocks_behind_one_that_leaves_the_file_are_not_known(tmp_path: Path) -> None:
+    """The last block of such a file is not the one that `source: -1` means."""
+    arrays = three_blocks(tmp_path / "a.asdf", (0, 1, 2, -1, -2), space=1 << 40)
+    kinds = [arrays[f"/a{number}"].kind for number in range(5)]
+    assert kinds == ["contiguous", *["refused"] * 4]
+    assert all("block 1" in arrays[f"/a{number}"].storage["why"] for number in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("label", [b"zlib", b"bzp2"])

@@ -30,7 +30,7 @@ from swathe.arrays.index_writer import (
 from swathe.arrays.readers.asdf_arrays import View
 from swathe.arrays.readers.asdf_tree import node_of_rest, open_tree, walk, yaml_package
 from swathe.arrays.readers.limits import BoundedFile, check_chunk, chunk_fault, typed_errors
-from swathe.core.errors import FormatError, NoSuchHduError
+from swathe.core.errors import FormatError, LimitError, NoSuchHduError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,8 @@ FILTERS: dict[str, dict[str, Any]] = {
     "bzp2": {"name": "bzip2"},
     "lz4": {"name": "lz4", "framing": "asdf"},
 }
+UNKNOWN = np.dtype("V0")
+"""Type of what is not read."""
 
 
 def describe(file: IO[bytes]) -> bytes:
@@ -51,7 +53,7 @@ def describe(file: IO[bytes]) -> bytes:
         file: the file, for reading at any position.
 
     Raises:
-        FormatError: If it is damaged or not ASDF.
+        FormatError: If its tree is damaged, or it is not ASDF.
         LimitError: If its tree is too large.
         OptionError: If PyYAML is not installed.
     """
@@ -116,9 +118,14 @@ def rest(file: IO[bytes]) -> bytes:
 def _add(
     index: IndexWriter, path: str, node: Any, blocks: Sequence[Block], file: BoundedFile
 ) -> None:
-    """Add an array of the tree to an index."""
-    view = View(path, node, blocks)
-    storage = _storage(index, view, file)
+    """Add an array of the tree to an index; a damaged one is refused, and the others are read."""
+    try:
+        with typed_errors("ASDF"):
+            view = View(path, node, blocks)
+            storage = _storage(index, view, file)
+    except (FormatError, LimitError) as error:
+        index.add(path, UNKNOWN, (), refusal(str(error)))
+        return
     index.add(path, view.dtype, view.shape, storage, attributes=view.attributes)
 
 

@@ -131,8 +131,11 @@ class View:
             self.shape = tuple(length if type(length) is int else 0 for length in shape)
             self.refusal = f"data in another file, {source!r:.200}{HOW_TO_READ}"
             return
+        end = blocks[-1].fault if blocks else ""  # what is behind it is not known
         if type(source) is not int or not -len(blocks) <= source < len(blocks):
-            raise self._fault(f"a block of {len(blocks)}", source)
+            raise self._fault(f"a block of {len(blocks)}", f"{source}; {end}" if end else source)
+        if fault := blocks[source].fault or (end if source < 0 else ""):
+            raise FormatError(f"array {self.path}: {fault}")
         self.block = blocks[source]
         self.offset = members.get("offset", 0)
         if type(self.offset) is not int or not 0 <= self.offset <= self.block.data_size:

@@ -39,6 +39,7 @@ class Block:
         data_size: bytes of its data when decoded.
         compression: name of the compression; empty if there is none.
         checksum: MD5 of the data as stored, or zeros.
+        fault: why it cannot be read; empty if it can.
     """
 
     offset: int
@@ -46,6 +47,7 @@ class Block:
     data_size: int
     compression: str
     checksum: bytes
+    fault: str = ""
 
     def pieces(self, file: BoundedFile) -> list[tuple[int, int, int]]:
         """Return first byte, bytes, and decoded bytes of each piece of an lz4 block."""
@@ -73,6 +75,8 @@ class Block:
             LimitError: If they are too large.
         """
         what = f"block at {self.offset}"
+        if self.fault:
+            raise FormatError(self.fault)
         check_chunk(what, max(self.used_size, self.data_size))
         data = file.part(what, self.offset, self.used_size)
         if any(self.checksum) and hashlib.md5(data, usedforsecurity=False).digest() != (
@@ -96,25 +100,29 @@ class Block:
 def read_blocks(file: BoundedFile, start: int) -> list[Block]:
     """Return the blocks of a file, whose tree ends at a byte.
 
+    A block that leaves the file or contradicts itself has a fault. Those behind it are sought only
+    if it says where it ends.
+
     Raises:
-        FormatError: If a block leaves the file or contradicts itself.
+        FormatError: If there are too many.
     """
     at = _first_block(file, start)
     blocks: list[Block] = []
     while at is not None and at + 6 <= file.size:
-        what = f"block {len(blocks)}"
         file.seek(at)
         head = file.read(6 + HEADER.size)
         if head[:4] != MAGIC:
             break
         if len(blocks) == MOST_BLOCKS:
             raise FormatError(f"expected at most {MOST_BLOCKS} blocks")
+        what = f"block {len(blocks)}"
         length = int.from_bytes(head[4:6], "big")
         if length < HEADER.size or len(head) < 6 + HEADER.size:
-            raise FormatError(f"{what}: expected a header of {HEADER.size} bytes, found {length}")
-        block, end = _block(what, head[6:], at + 6 + length, file)
+            fault = f"{what}: expected a header of {HEADER.size} bytes, found {length}"
+            blocks.append(Block(at, 0, 0, "", b"", fault))
+            break
+        block, at = _block(what, head[6:], at + 6 + length, file)
         blocks.append(block)
-        at = end
     return blocks
 
 
@@ -122,19 +130,20 @@ def _block(what: str, head: bytes, offset: int, file: BoundedFile) -> tuple[Bloc
     """Return a block of a header, and the byte after its space."""
     flags, label, space, length, size, checksum = HEADER.unpack(head)
     compression = label.rstrip(b"\0").decode("ascii", "backslashreplace")
+    fault = ""
     if flags & IS_STREAM:
         if compression:
-            raise FormatError(f"{what}: expected no compression of a stream, found {compression}")
+            fault = f"{what}: expected no compression of a stream, found {compression}"
         size = max(file.size - offset, 0)
-        return Block(offset, size, size, "", bytes(16)), file.size
+        return Block(offset, size, size, "", bytes(16), fault), file.size
     if length > space or offset + space > file.size:
-        raise FormatError(
+        fault = (
             f"{what}: expected {length} bytes in space of {space} in the file of {file.size}, "
             f"found its start at {offset}"
         )
-    if not compression and length != size:
-        raise FormatError(f"{what}: expected {length} decoded bytes, found {size}")
-    return Block(offset, length, size, compression, checksum), offset + space
+    elif not compression and length != size:
+        fault = f"{what}: expected {length} decoded bytes, found {size}"
+    return Block(offset, length, size, compression, checksum, fault), offset + space
 
 
 def _first_block(file: BoundedFile, start: int) -> int | None:

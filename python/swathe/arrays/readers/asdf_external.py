@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from swathe.arrays.index_writer import IndexWriter, by_library, inline, refusal
+from swathe.arrays.readers.asdf import UNKNOWN
 from swathe.arrays.readers.asdf_arrays import View
 from swathe.arrays.readers.asdf_tree import (
     blocks_of,
@@ -54,7 +55,7 @@ def describe(folder: str, name: str) -> bytes:
             with _view(path, node, source, folder, name) as (view, _):
                 pass
         except (SwatheError, OSError) as error:
-            index.add(path, View(path, node, []).dtype, (), refusal(str(error)))
+            index.add(path, UNKNOWN, (), refusal(str(error)))
             continue
         storage = refusal(view.refusal) if view.refusal else by_library(_where(source))
         if view.data is not None:

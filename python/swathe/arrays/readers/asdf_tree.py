@@ -49,8 +49,33 @@ def open_tree(file: BoundedFile) -> tuple[Any, list[Block]]:
     blocks = read_blocks(file, end)
     if not text:
         raise FormatError("expected a tree in the file, found blocks only")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.compose(text, Loader=loader), blocks
+    return yaml.compose(text, Loader=_loader()), blocks
+
+
+@lru_cache
+def _loader() -> Any:
+    """Return a loader of PyYAML that counts levels: libyaml's calls itself until it crashes."""
+    yaml = yaml_package()
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        level = 0
+
+        def descend_resolver(self, parent: Any, index: Any) -> None:
+            """Begin a node, one level below its parent."""
+            self.level += 1
+            if self.level > MOST_LEVELS:
+                raise FormatError(
+                    f"file rejected: its tree is nested too deep: expected at most {MOST_LEVELS} "
+                    "levels, found more"
+                )
+            super().descend_resolver(parent, index)
+
+        def ascend_resolver(self) -> None:
+            """End a node."""
+            self.level -= 1
+            super().ascend_resolver()
+
+    return Loader
 
 
 def blocks_of(file: BoundedFile) -> list[Block]:
