@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -364,3 +365,63 @@ def test_core_metadata_gives_the_time() -> None:
     granule = real("formats/MOD14.hdf4")[0]
     assert granule.facility == "Terra"
     assert granule.t_min == pytest.approx(60535 + (23 * 60 + 45) / 1440)
+
+
+# ---- What a scan says
+
+
+@pytest.mark.parametrize("suffix", ["nc", "fits", "fits.gz", "asdf", "h5"])
+def test_a_geotiff_of_any_name_has_its_place(run: Runner, tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("tifffile")
+    content = (DATA / "formats" / "world.byte.tif").read_bytes()
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "a.tif").write_bytes(content)
+    packed = gzip.compress(content) if suffix.endswith(".gz") else content
+    (tmp_path / "archive" / f"a.{suffix}").write_bytes(packed)
+    run("store", "add", "disk", tmp_path / "archive")
+    report = run.json("dataset", "add", "all", "disk:")
+    assert (report["read"], report["arrays"], report["notes"]) == (2, 2, {})
+    own, other = swathe.find(place=(100.0, -30.0))
+    assert own["array"] == other["array"] == "/0"
+    assert own["s_region"] == other["s_region"]
+
+
+def test_an_asdf_called_fits_is_catalogued_as_asdf(run: Runner, tmp_path: Path) -> None:
+    text = "a: !core/ndarray-1.0.0 {data: [[1, 2], [3, 4]], datatype: int16}"
+    bad = "b: !core/ndarray-1.0.0 {source: 7, shape: [2, 2], datatype: int16, byteorder: big}"
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "a.fits").write_text(
+        f"#ASDF 1.0.0\n%YAML 1.1\n%TAG ! tag:stsci.edu:asdf/\n--- \n{text}\n{bad}\n...\n"
+    )
+    run("store", "add", "disk", tmp_path / "archive")
+    report = run.json("dataset", "add", "all", "disk:")
+    assert (report["read"], report["arrays"], report["faults"]) == (1, 1, [])
+    assert [str(each["array"]) for each in swathe.find()] == ["/a"]
+    assert list(report["refusals"]) == ["array /b: expected a block of 0, found 7"]
+
+
+def test_a_scan_says_of_every_place_that_is_not_unique(run: Runner, tmp_path: Path) -> None:
+    lat, lon = np.meshgrid(np.linspace(0, 9, 12), np.linspace(0, 9, 12), indexing="ij")
+    (tmp_path / "archive").mkdir()
+    for number in range(22):
+        path = write_swath(tmp_path / "archive" / f"{number}.h5", lat, lon)
+        with h5py.File(path, "a") as file:
+            del file["sst"].attrs["coordinates"]  # it named one of the pairs
+            file[f"lat{number}"] = lat
+            file[f"lat{number}"].attrs["units"] = "degrees_north"
+    run("store", "add", "disk", tmp_path / "archive")
+    _, text = run.told("dataset", "add", "all", "disk:")
+    assert text.count("expected one latitude on the axes") == 20
+    assert "no position: 2 images for 2 more reasons: swathe dataset sync all --reread" in text
+    assert "give index=" not in text
+
+
+def test_the_advice_of_an_error_is_what_the_command_has(run: Runner, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["a"] = np.zeros((4, 5))
+    bounds = ("--bounds", 0, 0, 1, 1)
+    text = run.ran("cut", tmp_path / "a.h5", *bounds, "-o", tmp_path / "a.nc").err
+    assert "found none; give index= or box= (--index, --box)" in text
+    cells = ("--array", "a", "--grid", "1deg", "-o", tmp_path / "b.nc")
+    text = run.ran("reduce", tmp_path / "a.h5", *cells).err
+    assert "expected latitude and longitude" in text and "index" not in text

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from swathe.files.array_cutout import ArrayCutout
     from swathe.files.array_file import ArrayFile
 
+ADVICE = "give index= or box= (--index, --box)"
+"""What gives a region of an array without places or times."""
+
 
 @dataclass(frozen=True)
 class RegionOptions:
@@ -65,11 +68,11 @@ class RegionOptions:
         if self.bounds is not None:
             from swathe.files.places.regions import region_of_bounds
 
-            parts = region_of_bounds(array, self.bounds)
+            parts = region_of_bounds(array, self.bounds, ADVICE)
         if self.time is not None:
             from swathe.files.places.times import region_of_time
 
-            times = region_of_time(array, self.time)
+            times = region_of_time(array, self.time, ADVICE)
             parts = [part | times for part in parts]
         return parts
 

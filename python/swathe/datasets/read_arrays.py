@@ -68,6 +68,11 @@ def array_granules(path: str, file: ArrayFile, size: int) -> list[Granule]:
     return granules
 
 
+def refusals(file: ArrayFile) -> tuple[str, ...]:
+    """Return why arrays are not read that may be ones to catalogue: all but those of one axis."""
+    return tuple(each.problem or "" for each in file.arrays if each.is_refused and each.ndim != 1)
+
+
 def _arrays(file: ArrayFile) -> list[Array]:
     """Return the arrays of numbers that are no coordinates and no parameters of a WCS."""
     planes = [file[each.path] for each in file.tree.planes()]

@@ -10,7 +10,7 @@ from swathe.core.errors import RegionError, SwatheError
 from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets.footprint import footprint
 from swathe.datasets.header_metadata import band, origin, polarizations, times
-from swathe.datasets.read_arrays import array_granules
+from swathe.datasets.read_arrays import array_granules, refusals
 from swathe.files.array_file import ArrayFile, tree_of
 from swathe.files.file import open_from_cache
 
@@ -52,6 +52,7 @@ class ObjectHeaders:
         primary: the first header if it has no image of its own, but describes the file.
         images: image headers; `None` if the version is the known one.
         arrays: granules of a file of another format than FITS; `None` for FITS.
+        refusals: why arrays of it are not read, for each of them.
     """
 
     size: int
@@ -59,6 +60,7 @@ class ObjectHeaders:
     primary: bytes | None
     images: list[ImageHeader] | None
     arrays: list[Granule] | None = None
+    refusals: tuple[str, ...] = ()
 
 
 def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
@@ -78,7 +80,8 @@ def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
     if tree is not None:
         array_file = ArrayFile(file._native, tree, [], file.name)
         arrays = array_granules("", array_file, file.size)
-        return ObjectHeaders(file.size, file.version, None, [], arrays)
+        why = refusals(array_file)
+        return ObjectHeaders(file.size, file.version, None, [], arrays, why)
     return headers_of(file)
 
 

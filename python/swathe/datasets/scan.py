@@ -65,6 +65,7 @@ class ScanReport:
         on_tape: number of objects on tape only, whose headers were not read.
         faults: objects that cannot be catalogued, with the reason.
         notes: reasons why images have no position though they should, with counts.
+        refusals: reasons why arrays of files that are read are not catalogued, with counts.
         elapsed_s: duration.
     """
 
@@ -79,6 +80,7 @@ class ScanReport:
     on_tape: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
+    refusals: dict[str, int] = field(default_factory=dict)
     elapsed_s: float = 0.0
 
 
@@ -333,6 +335,8 @@ def _catalogue_entry(
     for image in images:
         if image.note is not None:
             report.notes[image.note] = report.notes.get(image.note, 0) + 1
+    for why in outcome.headers.refusals if outcome.headers is not None else ():
+        report.refusals[why] = report.refusals.get(why, 0) + 1
     return replica, images
 
 

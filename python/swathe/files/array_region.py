@@ -57,7 +57,7 @@ def plane_axes(array: Array) -> tuple[int, int]:
     if array.plane is None:
         raise RegionError(
             f"{array.url}, array {array.path}: expected two axes or more for a box, "
-            f"found {array.ndim}; give index="
+            f"found {array.ndim}"
         )
     return array.plane
 

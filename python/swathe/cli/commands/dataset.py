@@ -146,8 +146,8 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
                 err=True,
             )
         _print_faults(report.dataset, report.faults)
-        for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
-            typer.echo(f"  note: no position: {count_text(count, 'image')}: {note}", err=True)
+        _print_notes(report.dataset, "no position", "image", report.notes)
+        _print_notes(report.dataset, "not catalogued", "array", report.refusals)
     if report.faults:
         raise typer.Exit(1)
 
@@ -158,6 +158,17 @@ def _granules_text(report: ScanReport) -> str:
     parts = [count_text(images, "image")] if images or not report.arrays else []
     parts += [count_text(report.arrays, "array")] if report.arrays else []
     return ", ".join(parts)
+
+
+def _print_notes(dataset: str, label: str, noun: str, notes: dict[str, int]) -> None:
+    """Print reasons with their counts, the most frequent first."""
+    reasons = sorted(notes.items(), key=lambda each: -each[1])
+    for note, count in reasons[:SHOWN_FAULTS]:
+        print_line(f"  note: {label}: {count_text(count, noun)}: {note}", err=True)
+    if rest := reasons[SHOWN_FAULTS:]:
+        images = count_text(sum(count for _, count in rest), noun)
+        more = f"swathe dataset sync {dataset} --reread --json"
+        typer.echo(f"  note: {label}: {images} for {len(rest):,} more reasons: {more}", err=True)
 
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from swathe.files.places.tie_points import TiePoints
 
 
-def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tuple[int, int]]]:
+def region_of_bounds(
+    array: Array, bounds: Sequence[float], advice: str = ""
+) -> list[dict[int, tuple[int, int]]]:
     """Return the parts of an array that lie in a box of longitude and latitude.
 
     A pixel of a grid belongs to the box if its centre lies in it or on its edge. Of swaths and
@@ -35,6 +37,7 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
         array: an array with coordinates of CF, of a GeoTIFF, or in a grid of HDF-EOS.
         bounds: `(west, south, east, north)` in degrees. Longitudes are from -180 to 360, whatever
             those of the file; `west > east` crosses the dateline.
+        advice: what else gives a region, for the error of an array without a place.
 
     Returns:
         For each part `(start, stop)` by the number of the axis; other axes stay whole. There are
@@ -48,7 +51,7 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
         RegionError: If the bounds are invalid, or the array has no place, or several.
     """
     box = Bounds.of(bounds)
-    parts = _parts(array, box)
+    parts = _parts(array, box, advice)
     if not parts:
         raise NoOverlapError(
             f"{array.url}, array {array.path}: expected pixels in the bounds {box}, found none; "
@@ -57,14 +60,14 @@ def region_of_bounds(array: Array, bounds: Sequence[float]) -> list[dict[int, tu
     return parts
 
 
-def _parts(array: Array, box: Bounds) -> list[dict[int, tuple[int, int]]]:
+def _parts(array: Array, box: Bounds, advice: str = "") -> list[dict[int, tuple[int, int]]]:
     """Return the parts of an array with pixels in bounds."""
     if has_place(array):
         return raster_ranges(array, box)
     if (grid := eos_grid(array)) is not None:
         return grid.ranges(box)
     if (pair := pair_on_axes(array)) is None:
-        region = tie_points_of(array).box(box)
+        region = tie_points_of(array, advice).box(box)
         return [] if region is None else [region]
     latitude, longitude = pair
     rows, columns = axes_of(latitude, array), axes_of(longitude, array)
@@ -128,24 +131,25 @@ def pair_on_axes(array: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def tie_points_of(array: Array) -> TiePoints:
-    """Return the tie points of an array.
+def tie_points_of(array: Array, advice: str = "") -> TiePoints:
+    """Return the tie points of an array; an error that there are none ends in the advice.
 
     Raises:
         RegionError: If there are none, or several.
     """
     candidates = tie_points(array)
     if len(candidates) > 1:
+        names = [f"{each.latitude.path} and {each.longitude.path}" for each in candidates]
         raise RegionError(
             f"{array.url}, array {array.path}: expected one pair of tie points, found "
-            f"{', '.join(each.latitude.path for each in candidates)}"
+            f"{', '.join(names)}"
         )
     if not candidates:
-        raise _no_place(array)
+        raise _no_place(array, advice)
     return candidates[0]
 
 
-def _no_place(array: Array) -> RegionError:
+def _no_place(array: Array, advice: str) -> RegionError:
     projection = other_projection(array)
     if projection is not None:
         return RegionError(
@@ -154,7 +158,7 @@ def _no_place(array: Array) -> RegionError:
         )
     return RegionError(
         f"{array.url}, array {array.path}: expected latitude and longitude on axes of the array "
-        f"{array.dims or array.shape}, found {_on_other_axes(array)}; give index= or box="
+        f"{array.dims or array.shape}, found {_on_other_axes(array)}{advice and '; '}{advice}"
     )
 
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from swathe.files.array import Array
 
 
-def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, int]]:
+def region_of_time(
+    array: Array, times: Sequence[Any], advice: str = ""
+) -> dict[int, tuple[int, int]]:
     """Return the smallest part of an array that has all times of a range.
 
     Args:
@@ -27,6 +29,7 @@ def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, i
         times: `(from, to)`: texts such as `2005-05-01` or `2005-05-01T12:00:00Z`, dates, datetimes,
             or `numpy.datetime64`. Both ends belong to the range; a date alone means the whole
             day. They are in the calendar of the array and in UTC, without leap seconds.
+        advice: what else gives a region, for the error of an array without times.
 
     Returns:
         `(start, stop)` by the number of the axis; other axes stay whole. It is empty if the array
@@ -40,7 +43,7 @@ def region_of_time(array: Array, times: Sequence[Any]) -> dict[int, tuple[int, i
     """
     what = f"{array.url}, array {array.path}"
     first, last = _moments(times)
-    coordinate = time_of(array)
+    coordinate = time_of(array, advice)
     attrs = coordinate.attrs
     try:
         units = TimeUnits.of(str(attrs.get("units", "")), str(attrs.get("calendar", "standard")))
@@ -92,8 +95,10 @@ def _span(units: TimeUnits, least: float, largest: float) -> str:
         return f"its times are numbers from {least:g} to {largest:g}"
 
 
-def time_of(array: Array) -> Array:
+def time_of(array: Array, advice: str = "") -> Array:
     """Return the time coordinate of an array; the one on most axes, if there are several.
+
+    An error that there is none ends in the advice.
 
     Raises:
         RegionError: If there is none.
@@ -110,7 +115,7 @@ def time_of(array: Array) -> Array:
             return max(times, key=lambda each: each.ndim)
     raise RegionError(
         f"{array.url}, array {array.path}: expected a time coordinate (units such as "
-        "'days since 2000-01-01'), found none; give index="
+        f"'days since 2000-01-01'), found none{advice and '; '}{advice}"
     )
 
 

@@ -95,7 +95,7 @@ def _box(source: str, path: str | None, bounds: tuple[float, ...]) -> tuple[Box,
     array = file.array(path)
     what = f"{source}, array {array.path}"
     y, x = plane_axes(array)
-    parts = region_of_bounds(array, bounds)
+    parts = region_of_bounds(array, bounds, "give columns x0, y0, width and height")
     if set(parts[0]) != {y, x}:
         raise RegionError(
             f"{what}: expected longitude and latitude on axes {y} and {x}, found {list(parts[0])}"

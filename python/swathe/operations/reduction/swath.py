@@ -162,7 +162,7 @@ class MapGrid(NamedTuple):
             if bands > 1:
                 raise RegionError(
                     f"{array.url}, array {array.path}: expected one band, found {bands}, whose "
-                    "values may mean different things: cut one of them with index="
+                    "values may mean different things: first cut one of them as a .tif"
                 )
             return cls((y, x), (array.shape[y], array.shape[x]), raster_places(array))
         grid = eos_grid(array)
