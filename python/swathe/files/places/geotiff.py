@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import FormatError, OptionError, RegionError
 from swathe.files.array_region import plane_axes
 from swathe.files.places.coordinates import check_size, index_box
+from swathe.files.places.geokeys import DEGREES, GREENWICH, crs_of
 from swathe.files.places.grid import axis_ranges, check_axis
 from swathe.files.variable import number_of
 
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
     RowsOfPlaces = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 MODEL = "GTModelTypeGeoKey"
-PROJECTION = "ProjectedCSTypeGeoKey"
 PROJECTED_MODEL, GEOGRAPHIC_MODEL = 1, 2
-DEGREES = 9102
 POINT_RASTER = 2
-GREENWICH = 8901
-USER_CODE = 32767
 
 
 def has_place(array: Array) -> bool:
@@ -160,14 +157,11 @@ def degrees_transformer(array: Array) -> Any:
         raise RegionError(
             f"{what}: expected a geographic or projected image ({MODEL} 2 or 1), found {model}"
         )
-    code = number_of(attrs.get(PROJECTION, USER_CODE))
     if importlib.util.find_spec("pyproj") is None:
         raise OptionError(
-            f"{what}: expected latitude and longitude, found projection {code}: for bounds of "
-            "images in a projection: pip install 'swathe[geotiff]'"
+            f"{what}: expected latitude and longitude, found a projection: for bounds of images in "
+            "a projection: pip install 'swathe[geotiff]'"
         )
-    if code == USER_CODE:
-        raise RegionError(f"{what}: expected a projection with an EPSG code, found one without")
     import pyproj
 
-    return pyproj.Transformer.from_crs(f"EPSG:{code}", "OGC:CRS84", always_xy=True)
+    return pyproj.Transformer.from_crs(crs_of(attrs, what), "OGC:CRS84", always_xy=True)
