@@ -275,9 +275,9 @@ class ArrayCutout:
 
         `.nc`, `.h5`, `.zarr`, `.tif` and `.fits` keep the elements as stored; FITS has physical
         values if it lacks the type of packed ones. `.dcm` is for images of DICOM, with all frames.
-        `.npy` has only the elements; `.png` shows one plane. The file gets its name when it is
-        complete. The source is never replaced or changed: nothing is written inside a source that
-        is a folder.
+        `.npy` has only the elements; `.png` shows one plane, or three or four bands of bytes. The
+        file gets its name when it is complete. The source is never replaced or changed: nothing is
+        written inside a source that is a folder.
 
         Args:
             path: file to write; of Zarr, a folder.
@@ -288,7 +288,7 @@ class ArrayCutout:
             OutputError: If the suffix is another, the format cannot hold the cut, or the file
                 cannot be written.
             OptionError: If the library of the format is not installed.
-            RegionError: If the file is a picture and the cut is not one plane.
+            RegionError: If the file is a picture, and the cut neither one plane nor bands.
         """
         from pathlib import Path
 

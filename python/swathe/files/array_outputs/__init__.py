@@ -6,7 +6,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from swathe.core.errors import OutputError, RegionError, SwatheError
+from swathe.core.errors import OutputError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ def saving(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
     Raises:
         OutputError: If the suffix is unknown, or the format cannot hold the cut.
         OptionError: If the library of the format is not installed.
-        RegionError: If the file is a picture and the cut is not one plane.
+        RegionError: If the file is a picture, and the cut neither one plane nor bands of colours.
     """
     with typed_errors(cutout, path):
         return _saver(cutout, path)
@@ -122,15 +122,10 @@ def _saver(cutout: VariableSet, path: Path) -> Callable[[BinaryIO], object]:
         case ".npy":
             return lambda file: np.save(file, cutout.data, allow_pickle=False)
         case ".png":
-            from swathe.files.preview import picture
+            from swathe.files.array_outputs.png import draw
 
-            plane = np.squeeze(cutout.physical)
-            if plane.ndim != 2 or plane.dtype.kind not in "iuf":
-                raise RegionError(
-                    f"{path}: expected one plane of numbers for a picture, found "
-                    f"{cutout.shape}, {cutout.dtype}: choose one with index="
-                )
-            return lambda file: picture(plane).save(file, "PNG")
+            image = draw(cutout)
+            return lambda file: image.save(file, "PNG")
         case suffix:
             raise OutputError(
                 f"{path}: cannot write {suffix or 'without a suffix'}; known: {', '.join(SUFFIXES)}"

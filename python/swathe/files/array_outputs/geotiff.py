@@ -61,7 +61,7 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     if data.ndim not in (2, 3) or not is_number or not data.size:
         raise OutputError(
             f"{cutout.url}, array {cutout.path}: expected two or three axes of numbers for TIFF, "
-            f"found {cutout.shape}, {cutout.dtype}: choose with index="
+            f"found {cutout.shape}, {cutout.dtype}: choose with index= (--index)"
         )
     options: dict[str, Any] = {}
     bands_axis = -1 if dims[-1] == "band" else 0
