@@ -222,3 +222,30 @@ def test_texts_that_are_no_text_describe_nothing(tmp_path: Path) -> None:
         del file["HDFEOS INFORMATION/StructMetadata.0"]
         file["HDFEOS INFORMATION/StructMetadata.0"] = h5py.ExternalLink("/etc/passwd", "/")
     assert opened(path)[hdf_eos5.COLUMN].dims[0].startswith("phony_dim_")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(-360, 360), (-1, 360), (180, -200)], ids=["two turns", "more", "back"]
+)
+def test_a_grid_of_more_than_one_turn_is_an_error(
+    tmp_path: Path, left: float, right: float
+) -> None:
+    corners = {"upper_left": f"({left},90.0)", "lower_right": f"({right},-90.0)"}
+    path = hdf_eos5.write_grid(tmp_path / "a.he5", **corners)
+    with pytest.raises(FormatError, match=f"expected longitudes of one turn .* {left:g} to "):
+        cut(path, array=hdf_eos5.COLUMN, bounds=(10, 30, 50, 60))
+    with pytest.warns(UserWarning, match="the cut has no place"):
+        assert "lon" not in cut(path, array=hdf_eos5.COLUMN, box=(0, 0, 2, 2)).coords
+
+
+@pytest.mark.parametrize("origin", ["UL", "UR"])
+def test_a_grid_over_the_dateline_goes_on(tmp_path: Path, origin: str) -> None:
+    corners = {"upper_left": "(170000000.0,90000000.0)", "lower_right": "(-178000000.0,-90000000.)"}
+    array = column(tmp_path / "a.he5", **corners, origin=f"HE5_HDFE_GD_{origin}")
+    grid = eos_grid(array)
+    assert grid is not None
+    _, longitude = grid.places(np.array([0.5]), np.arange(24) + 0.5)
+    expected = 170.25 + 0.5 * np.arange(24)
+    np.testing.assert_allclose(longitude[0], expected if origin == "UL" else expected[::-1])
+    (part,) = region_of_bounds(array, (179, -90, -179, 90))
+    assert part[2] == ((18, 22) if origin == "UL" else (2, 6))

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAPPING = "crs"
 """Name of the grid mapping of a cut."""
+TURN, ROUNDING = 360.0, 1e-9
+"""Degrees around the Earth, and how far beyond them a grid may be, as a part."""
 LENGTHS = {
     "y": {"standard_name": "projection_y_coordinate", "units": "m"},
     "x": {"standard_name": "projection_x_coordinate", "units": "m"},
@@ -180,14 +182,31 @@ def eos_grid(array: Array) -> EosGrid | None:
         raise FormatError(f"{what}: expected pixels with an area, found none")
     origin = entries.get("GridOrigin", "").removeprefix("HE5_").removeprefix("HDFE_GD_")
     y, x = (top, bottom), (left, right)
-    y = y[::-1] if origin.startswith("L") else y
-    x = x[::-1] if origin.endswith("R") else x
     projection = None if name == GEOGRAPHIC else projection_of(what, name, entries)
     if projection is None:
         y, x = corner_degrees(what, y, x)
+        x = _one_turn(what, *x)
+    y = y[::-1] if origin.startswith("L") else y
+    x = x[::-1] if origin.endswith("R") else x
     axes = sides.index("YDim"), sides.index("XDim")
     shape = array.shape[axes[0]], array.shape[axes[1]]
     return EosGrid(without_quotes(entries["GridName"]), axes, shape, y, x, projection)
+
+
+def _one_turn(what: str, left: float, right: float) -> tuple[float, float]:
+    """Return the longitudes of both sides of a grid; the right one goes on over the dateline.
+
+    Raises:
+        FormatError: If the grid goes around the Earth more than once.
+    """
+    if left > right > left - TURN:
+        right += TURN
+    if abs(right - left) > TURN * (1 + ROUNDING):
+        raise FormatError(
+            f"{what}: expected longitudes of one turn of 360 degrees at most, found "
+            f"{left:g} to {right:g}"
+        )
+    return left, right
 
 
 def other_projection(array: Array) -> str | None:
