@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe.arrays.readers import zarr_codecs, zarr_types
-from swathe.core.errors import FormatError, SwatheError
+from swathe.core.errors import FormatError, OutputError, SwatheError
 from tests.support.property_examples import examples
 
 zarr = pytest.importorskip("zarr")
@@ -385,3 +385,47 @@ def test_codecs_of_numcodecs_that_are_not_decoded_are_named() -> None:
         zarr_codecs.codecs_2({"shape": [1], "compressor": {"id": "blosc", "cname": "snappy"}}, 4)
     with pytest.raises(FormatError, match="order: expected C"):
         zarr_codecs.codecs_2({"shape": [1, 2], "order": "F", "compressor": None}, 4)
+
+
+def _node(shape: list[int], dims: list[str], **attributes: str) -> str:
+    return json.dumps(
+        {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": shape,
+            "data_type": "float64",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
+            "chunk_key_encoding": {"name": "default"},
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "fill_value": 0,
+            "dimension_names": dims,
+            "attributes": attributes,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".zgroup", "c", "y y", ".."])
+def test_a_coordinate_may_have_any_name(name: str, tmp_path: Path) -> None:
+    values, latitudes = np.arange(12.0).reshape(3, 4), np.arange(3.0)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("zarr.json", json.dumps({"zarr_format": 3, "node_type": "group"}))
+        file.writestr("v/zarr.json", _node([3, 4], [name, "x"]))
+        file.writestr("v/c/0/0", values.tobytes())
+        file.writestr(f"{name}/zarr.json", _node([3], [name], units="degrees_north"))
+        file.writestr(f"{name}/c/0", latitudes.tobytes())
+        file.writestr("x/zarr.json", _node([4], ["x"], units="degrees_east"))
+        file.writestr("x/c/0", np.arange(4.0).tobytes())
+    assert sorted(open_file(tmp_path / "a.zip")) == sorted(["/v", "/x", f"/{name}"])
+    cutout: Any = swathe.cut(tmp_path / "a.zip", array="/v", bounds=(0, 1, 2, 2))
+    np.testing.assert_array_equal(cutout.data, values[1:, :3])
+    np.testing.assert_array_equal(cutout.coords[name].data, latitudes[1:])
+    cutout.write(tmp_path / "cut.nc")
+    again: Any = swathe.cut(tmp_path / "cut.nc", array="/v", box=(0, 0, 3, 2))
+    np.testing.assert_array_equal(again.data, values[1:, :3])
+    if name in ("c", "y y"):
+        cutout.write(tmp_path / "cut.zarr")
+        assert f"/{name}" in open_file(tmp_path / "cut.zarr")
+        return
+    with pytest.raises(OutputError, match="Zarr cannot have an array of this name"):
+        cutout.write(tmp_path / "cut.zarr")
+    assert not (tmp_path / "cut.zarr").exists()

@@ -230,6 +230,18 @@ def test_two_values_for_nothing_are_both_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("name", ["scale_factor", "add_offset"])
+def test_a_scale_that_is_nan_leaves_no_value(path: Path, name: str) -> None:
+    with h5py.File(path, "w") as file:
+        file["a"] = VALUES
+        file["a"].attrs[name] = np.nan
+    cutout = cut(path, box=(0, 0, 3, 2))
+    assert cutout.data.tolist() == VALUES[:2, :3].tolist()
+    assert np.isnan(cutout.physical).all()
+    with pytest.raises(SwatheError, match=r"\.fits cannot hold it"):
+        cutout.write(path.with_suffix(".fits"))
+
+
 @pytest.mark.parametrize("suffix", ["fits", "nc", "asdf", "tif", "zarr", "hdf", "dcm"])
 def test_a_suffix_that_lies_counts_nothing(tmp_path: Path, suffix: str) -> None:
     with h5py.File(tmp_path / f"a.{suffix}", "w") as file:

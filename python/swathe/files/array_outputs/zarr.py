@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
-from swathe.core.zarr_names import NODE
+from swathe.core.zarr_names import EVERY, NODE
 from swathe.files.array_outputs.hdf5 import INTERNAL, axis_lengths
 from swathe.files.array_outputs.zarr_metadata import array_metadata, group_metadata
 
@@ -71,7 +71,7 @@ def _plain_data(name: str, data: NDArray[Any]) -> NDArray[Any]:
     """Return the elements as a type of the specification; texts get a width."""
     import numpy as np
 
-    is_bad = "/" in name or name in ("", ".", "..") or name.startswith("__")
+    is_bad = "/" in name or name in ("", ".", "..", *EVERY) or name.startswith("__")
     if is_bad or not name.isprintable():
         raise OutputError(f"{name[:100]!r}: Zarr cannot have an array of this name")
     if data.dtype.kind == "O":
