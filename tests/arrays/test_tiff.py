@@ -383,3 +383,19 @@ def test_overviews_and_masks_are_not_the_default_array(data: Path) -> None:
             assert [each.path for each in file.tree.planes()] == ["/0"]
         cutout: Any = swathe.cut(data / "formats" / name, box=(1, 2, 5, 4))
         assert cutout.path == "/0"
+
+
+def test_what_tifffile_logs_is_a_warning_about_the_file(
+    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = bytearray((data / "formats" / "world.byte.tif").read_bytes())
+    at = content.index((34736).to_bytes(2, "little"))  # the numbers of GeoTIFF keys
+    content[at : at + 2] = (65000).to_bytes(2, "little")
+    (tmp_path / "a.tif").write_bytes(content)
+    file: Any = swathe.open(tmp_path / "a.tif")
+    (note,) = file.notes
+    assert note.startswith("tifffile: ") and "GeoKeyDirectoryTag 34736 not found" in note
+    again: Any = swathe.open(tmp_path / "a.tif")
+    assert again.notes == [note]
+    assert swathe.cut(tmp_path / "a.tif", box=(0, 0, 2, 2)).notes == [note]
+    assert "tifffile" not in "".join(capfd.readouterr())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,43 @@ def test_damaged_attributes_of_an_index_are_an_error() -> None:
     for each in read:
         with pytest.raises(FormatError, match="found a damaged one"):
             each()
+
+
+def test_a_refusal_for_lack_of_a_package_ends_when_it_is_installed(
+    tmp_path: Path, described: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pydicom_data = pytest.importorskip("pydicom.data")
+    if find_spec("gdcm") or find_spec("pylibjpeg"):
+        pytest.skip("a decoder of JPEG-LS is installed")
+    source = pydicom_data.get_testdata_file("MR_small_jpeg_ls_lossless.dcm", download=False)
+    assert source is not None
+    path = tmp_path / "a.dcm"
+    path.write_bytes(Path(source).read_bytes())
+
+    def is_refused() -> bool:
+        tree = tree_of(_swathe.open(str(path)))
+        assert tree is not None and "gdcm" in tree.missing
+        return bool(tree.arrays["/PixelData"].storage["kind"] == "refused")
+
+    assert is_refused() and is_refused()
+    assert described == ["dicom"], "the second one is from the index"
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "gdcm.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    is_refused()
+    assert described == ["dicom", "dicom"]
+
+
+def test_a_tiff_that_needs_imagecodecs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    tifffile = pytest.importorskip("tifffile")
+    from swathe.arrays.readers import tiff
+
+    monkeypatch.setattr(tiff, "find_spec", lambda name: None)
+    monkeypatch.setattr(tifffile.TIFF, "DECOMPRESSORS", {1: None})
+    content = io.BytesIO()
+    tifffile.imwrite(content, np.zeros((8, 8), "u1"), compression="lzma")
+    index = tiff.describe(content)
+    tree = ArrayTree(index[16 : 16 + int.from_bytes(index[8:16], "little")])
+    assert tree.arrays["/0"].storage["kind"] == "refused"
+    assert tree.missing == ["imagecodecs"]
+    assert tree.is_current is (find_spec("imagecodecs") is None)

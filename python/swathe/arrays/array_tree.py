@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from swathe.arrays.array_names import ArrayNames
@@ -24,10 +25,10 @@ READER_VERSIONS = {
     "hdf5": 2,
     "netcdf3": 1,
     "hdf4": 1,
-    "tiff": 2,
+    "tiff": 3,
     "asdf": 2,
     "zarr": 1,
-    "dicom": 1,
+    "dicom": 2,
 }
 """Version of the reader of each format. Add one when it describes any file in another way than
 before: an index of another version is made anew."""
@@ -125,6 +126,8 @@ class ArrayTree:
         library: library that read the file, with its version.
         reader: version of our reader of the format; 0 in indexes that do not name it.
         arrays: descriptions by path, in the order of the file.
+        notes: warnings of the library about the file.
+        missing: packages that were not installed, and with which more of the file may be read.
         memo: what readers of the file find once, by keys of theirs.
     """
 
@@ -141,6 +144,8 @@ class ArrayTree:
         self.format: str = head["format"]
         self.library: str = head["library"]
         self.reader: int = head.get("reader", 0)
+        self.notes: list[str] = [str(note) for note in head.get("notes", ())]
+        self.missing: list[str] = [str(name) for name in head.get("missing", ())]
         self._groups: dict[str, Any] = head["groups"]
         self._coordinates: dict[str, dict[str, ArrayDescription]] = {}
         self.memo: dict[Any, Any] = {}
@@ -158,6 +163,12 @@ class ArrayTree:
         }
         for each in self.arrays.values():
             _ = each.storage["kind"]  # all that use an array ask for it
+
+    @property
+    def is_current(self) -> bool:
+        """Check whether the reader, with the packages of today, would say the same."""
+        additions = (name.isidentifier() and find_spec(name) for name in self.missing)
+        return self.reader == READER_VERSIONS.get(self.format) and not any(additions)
 
     def with_arrays(self, others: ArrayTree) -> ArrayTree:
         """Return a tree in which the arrays of another one stand in place of those of its paths.
@@ -226,8 +237,15 @@ class ArrayTree:
         """Return the arrays with two axes or more that are no coordinates.
 
         Coordinates are those that others name, and latitudes and longitudes by their units. Bounds
-        are left out, too, and smaller copies and masks of the images of a TIFF.
+        are left out, too, and smaller copies and masks of the images of a TIFF. They are found once
+        for an open file: all arrays are asked for their attributes.
         """
+        planes: list[ArrayDescription] | None = self.memo.get("planes")
+        if planes is None:
+            planes = self.memo["planes"] = self._find_planes()
+        return list(planes)
+
+    def _find_planes(self) -> list[ArrayDescription]:
         is_copy = TIFF_COPY.fullmatch if self.format == "tiff" else lambda _: None
         planes = [
             each for each in self.arrays.values() if len(each.shape) > 1 and not is_copy(each.path)

@@ -34,11 +34,15 @@ class IndexWriter:
         format: name of the format, such as `hdf5`.
         library: library that read the file, with its version.
         groups: attributes of each group, by its path; `/` is the root.
+        notes: warnings about the file.
+        missing: packages that are not installed, and with which more of the file may be read.
     """
 
     format: str
     library: str
     groups: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    missing: set[str] = field(default_factory=set)
     _arrays: list[dict[str, Any]] = field(default_factory=list)
     _chunks: list[NDArray[Any]] = field(default_factory=list)
     _chunk_count: int = 0
@@ -125,6 +129,8 @@ class IndexWriter:
             "groups": self.groups,
             "arrays": self._arrays,
             "chunks": self._chunk_count,
+            **({"notes": self.notes} if self.notes else {}),
+            **({"missing": sorted(self.missing)} if self.missing else {}),
         }
         text = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
         table = np.concatenate([np.empty(0, CHUNK), *self._chunks])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from swathe.arrays.array_tree import READER_VERSIONS, ArrayTree
+from swathe.arrays.array_tree import ArrayTree
 from swathe.arrays.indexing import describe, format_of, read, reads_of
 from swathe.core.errors import FormatError, NoSuchArrayError
 from swathe.files.array import Array
@@ -55,6 +55,11 @@ class ArrayFile(OpenObject):
         Any other file has none.
         """
         return self._native.member_names(prefix)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return warnings about the file: of its library, and of the engine."""
+        return [*self.tree.notes, *super().notes]
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -119,8 +124,9 @@ class ArrayFile(OpenObject):
 def tree_of(native: _swathe.Object) -> ArrayTree | None:
     """Return the arrays of a file, as its index entry has them, or as its library says.
 
-    An index of another version of the reader, or a damaged one, is made anew. `None` if it is a
-    file of FITS, or of no known format.
+    An index of another version of the reader, or a damaged one, is made anew; so is one of arrays
+    that were refused for lack of a package that is installed now. `None` if it is a file of FITS,
+    or of no known format.
 
     Raises:
         FormatError: If the library rejects the file.
@@ -131,7 +137,7 @@ def tree_of(native: _swathe.Object) -> ArrayTree | None:
     if text is not None:
         with suppress(FormatError):
             tree = ArrayTree(text)
-            if tree.reader == READER_VERSIONS.get(tree.format):
+            if tree.is_current:
                 return tree
     file_format = "fits" if native.is_fits else format_of(native.read_at)
     if file_format in ("fits", None):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HALF_COLOURS = "YBR_FULL_422"
+DECODERS = ("PIL", "gdcm", "jpeg_ls", "libjpeg", "openjpeg", "pylibjpeg", "rle")
+"""Modules with which pydicom decodes more."""
 WIDTHS = (8, 16, 32, 64)
 """Bits of an element that NumPy has."""
 PART_BYTES = 1 << 16
@@ -258,7 +261,10 @@ def _storage(index: IndexWriter, dicom: DicomFile, layout: PixelLayout) -> dict[
         except NotImplementedError:
             has_decoder = False
         why = f"transfer syntax {uid.name or 'unknown'}"
-        return by_library(why) if has_decoder else refusal(f"{why}, which pydicom does not decode")
+        if has_decoder:
+            return by_library(why)
+        index.missing.update(name for name in DECODERS if find_spec(name) is None)
+        return refusal(f"{why}, which pydicom does not decode")
     if dicom.syntax and not uid.is_transfer_syntax:
         return refusal(f"transfer syntax {str(uid)[:64]!r}, which is none of DICOM")
     bits = layout.rows * layout.columns * layout.samples * layout.bits

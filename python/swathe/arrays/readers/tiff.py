@@ -14,14 +14,15 @@ References:
 
 from __future__ import annotations
 
+import logging
 import math
-from contextlib import suppress
+from contextlib import contextmanager
 from enum import Enum
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from swathe.arrays.gdal_metadata import packing_of
 from swathe.arrays.index_writer import (
     IndexWriter,
     by_library,
@@ -36,6 +37,7 @@ from swathe.arrays.readers.limits import (
     chunk_fault,
     typed_errors,
 )
+from swathe.arrays.readers.tiff_attributes import attributes_of, fill_of, nodata_of
 from swathe.core.errors import FormatError, NoSuchHduError, OptionError
 
 if TYPE_CHECKING:
@@ -44,36 +46,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_IMAGES = 10_000
+MOST_MESSAGES, LONGEST_MESSAGE = 20, 300
+"""Messages of tifffile that become warnings about a file, and characters of one."""
 FILTERS = {1: None, 5: "lzw", 8: "deflate", 32773: "packbits", 32946: "deflate", 50000: "zstd"}
 """Filter of each compression that is read natively."""
 PREDICTORS = {2: "horizontal", 3: "floating"}
 WITHOUT_PREDICTOR = (1, 32773)
 """Compressions that have no predictor: libtiff ignores it there, tifffile does not."""
-TEXTS = {
-    270: "ImageDescription",
-    269: "DocumentName",
-    285: "PageName",
-    305: "Software",
-    306: "DateTime",
-    315: "Artist",
-    33432: "Copyright",
-    42112: "GDAL_METADATA",
-    42113: "GDAL_NODATA",
-    50909: "GEO_METADATA",
-}
-NUMBERS = {
-    262: "PhotometricInterpretation",
-    282: "XResolution",
-    283: "YResolution",
-    296: "ResolutionUnit",
-    320: "ColorMap",
-    338: "ExtraSamples",
-    33550: "ModelPixelScale",
-    33922: "ModelTiepoint",
-    34264: "ModelTransformation",
-}
-"""Tags that become attributes, by their number."""
-NODATA = 42113
 
 
 def describe(file: IO[bytes]) -> bytes:
@@ -87,14 +66,15 @@ def describe(file: IO[bytes]) -> bytes:
         OptionError: If tifffile is not installed.
     """
     source = BoundedFile(file)
-    tiff = _open(source)
-    import tifffile
+    messages: list[str] = []
+    with _log_of_library(messages):
+        tiff = _open(source)
+        import tifffile
 
-    with typed_errors("tifffile"):
-        index = IndexWriter("tiff", f"tifffile {tifffile.__version__}")
+        index = IndexWriter("tiff", f"tifffile {tifffile.__version__}", notes=messages)
         for name, page in _images(tiff, source):
             _add(index, name, page, source)
-    return index.to_bytes()
+        return index.to_bytes()
 
 
 def read(file: IO[bytes], name: str, start: int, stop: int) -> bytes:
@@ -115,12 +95,37 @@ def read(file: IO[bytes], name: str, start: int, stop: int) -> bytes:
         OptionError: If tifffile is not installed.
     """
     source = BoundedFile(file)
-    tiff = _open(source)
-    with typed_errors("tifffile"):
+    with _log_of_library([]):
+        tiff = _open(source)
         for each, page in _images(tiff, source):
             if each == name:
                 return _decode(source, name, page, start, stop)
     raise NoSuchHduError(f"expected an image of the file, found {name}")
+
+
+@contextmanager
+def _log_of_library(messages: list[str]) -> Iterator[None]:
+    """Append what tifffile logs to messages, and turn what it raises into FormatError.
+
+    Nothing is logged besides: the log would be text on the terminal of who opens a file.
+    """
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            """Append a message, unless there are many."""
+            text = encode_attribute(f"tifffile: {record.getMessage()[:LONGEST_MESSAGE]}")
+            if text not in messages and len(messages) < MOST_MESSAGES:
+                messages.append(text)
+
+    logger, collector = logging.getLogger("tifffile"), Collector(logging.WARNING)
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(collector)
+    try:
+        with typed_errors("tifffile"):
+            yield
+    finally:
+        logger.removeHandler(collector)
+        logger.propagate = propagates
 
 
 def _open(file: BoundedFile) -> Any:
@@ -204,8 +209,8 @@ def _add(index: IndexWriter, name: str, page: Any, file: BoundedFile) -> None:
         shape,
         _storage(index, page, dtype, file),
         dims=dims,
-        attributes=_attributes(page),
-        fill=_fill(page, dtype),
+        attributes=attributes_of(page),
+        fill=fill_of(page, dtype),
     )
 
 
@@ -258,7 +263,7 @@ def _storage(
         return refusal(f"parts: expected their ends in the file of {file.size} bytes")
     if fault := chunk_fault(chunk_shape, dtype.itemsize):
         return refusal(fault)
-    filters, library = _filters(page, dtype)
+    filters, library = _filters(index, page, dtype)
     if not len(numbers):
         filters, library = [], None
     if library is not None:
@@ -293,7 +298,9 @@ def _sizes(
     return sizes
 
 
-def _filters(page: Any, dtype: np.dtype[Any]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+def _filters(
+    index: IndexWriter, page: Any, dtype: np.dtype[Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Return the filters of an image, or the storage of one that is not read natively."""
     compression, predictor = int(page.compression), int(page.predictor)
     is_plain = compression in FILTERS
@@ -320,7 +327,7 @@ def _filters(page: Any, dtype: np.dtype[Any]) -> tuple[list[dict[str, Any]], dic
     elif predictor == 2 and dtype.itemsize > 8:
         return [], refusal(f"predictor 2 of {dtype}")
     if why:
-        return [], _by_tifffile(page, why)
+        return [], _by_tifffile(index, page, why)
     filters: list[dict[str, Any]] = []
     if predictor != 1:
         filters = [
@@ -337,7 +344,7 @@ def _filters(page: Any, dtype: np.dtype[Any]) -> tuple[list[dict[str, Any]], dic
     return filters, None
 
 
-def _by_tifffile(page: Any, why: str) -> dict[str, Any]:
+def _by_tifffile(index: IndexWriter, page: Any, why: str) -> dict[str, Any]:
     """Return the storage of an image that tifffile decodes, if it does here."""
     import tifffile
     from tifffile import TIFF
@@ -345,96 +352,23 @@ def _by_tifffile(page: Any, why: str) -> dict[str, Any]:
     has_more = hasattr(tifffile.tifffile, "imagecodecs") and hasattr(
         tifffile.tifffile.imagecodecs, "PACKINTS"
     )
+    fault = ""
     if int(page.compression) not in TIFF.DECOMPRESSORS or (
         int(page.predictor) != 1
         and int(page.compression) not in TIFF.IMAGE_COMPRESSIONS
         and int(page.predictor) not in TIFF.UNPREDICTORS
     ):
-        return refusal(f"{why}, which tifffile does not decode here; imagecodecs may add it")
-    if page.bitspersample not in (1, 8, 16, 32, 64) and not has_more:
-        return refusal(f"{why}, which tifffile decodes with imagecodecs only")
+        fault = "which tifffile does not decode here; imagecodecs may add it"
+    elif page.bitspersample not in (1, 8, 16, 32, 64) and not has_more:
+        fault = "which tifffile decodes with imagecodecs only"
+    if fault:
+        index.missing.update({"imagecodecs"} if find_spec("imagecodecs") is None else ())
+        return refusal(f"{why}, {fault}")
     return by_library(why)
 
 
 def _name_of(value: Any) -> str:
     return str(value.name) if isinstance(value, Enum) else str(value)
-
-
-def _fill(page: Any, dtype: np.dtype[Any]) -> bytes | None:
-    """Return the element of missing chunks: that of GDAL_NODATA, or None."""
-    nodata = _nodata(page)
-    if page.dtype is None or nodata is None or not nodata:
-        return None
-    value: bytes = np.array(nodata).astype(dtype).tobytes()
-    return value
-
-
-def _attributes(page: Any) -> dict[str, Any]:
-    """Return the tags of an image that its user needs."""
-    values: dict[str, Any] = {}
-    for code, name in {**TEXTS, **NUMBERS}.items():
-        value = page.tags.valueof(code)
-        if value is None or (code in TEXTS and not isinstance(value, str | bytes)):
-            continue
-        values[name] = value
-    for code in (282, 283):
-        ratio = values.get(NUMBERS[code])
-        if ratio is not None:
-            top, bottom = ratio
-            values[NUMBERS[code]] = top / bottom if bottom else float("nan")
-    values |= page.geotiff_tags or {}
-    values |= _packing(page, str(values.get("GDAL_METADATA", "")))
-    values |= values.pop("RPCCoefficient", {})
-    if page.subfiletype:
-        values["NewSubfileType"] = page.subfiletype
-    return {str(name): encode_attribute(_plain(value)) for name, value in values.items()}
-
-
-def _packing(page: Any, metadata: str) -> dict[str, Any]:
-    """Return fill value, scale, offset and unit that GDAL names, as attributes of CF.
-
-    A scale or unit is that of all bands, and a fill value an element of the type, or it is none.
-    """
-    packing: dict[str, Any] = {}
-    if (fill := _nodata(page)) is not None:
-        packing["_FillValue"] = fill
-    bands = page.shaped[0] if page.shaped[0] > 1 else page.shaped[4]
-    return packing | packing_of(metadata, bands)
-
-
-def _nodata(page: Any) -> Any:
-    """Return the element that stands for no data; `None` if none does.
-
-    GDAL writes it as text, as `-9999` or `-9999.0`. tifffile reads 0 for a number that is not
-    exactly one of the type, as -3.4028234663852886e+38 of float32.
-    """
-    dtype = np.dtype("u1" if page.dtype is None else page.dtype)
-    text = _text(page, NODATA)
-    if not text or dtype.kind not in "iuf":
-        return None
-    with suppress(ValueError, OverflowError):  # a text, or a number that the type does not have
-        if dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                return dtype.type(float(text))
-        if text.lstrip("+-").isdecimal():
-            return dtype.type(int(text))
-        return dtype.type(int(float(text))) if float(text).is_integer() else None
-    return None
-
-
-def _text(page: Any, code: int) -> str:
-    value = page.tags.valueof(code)
-    text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
-    return text.strip(" \0") if isinstance(text, str) else ""
-
-
-def _plain(value: Any) -> Any:
-    """Return a value without tifffile's own types."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return value
 
 
 def _decode(file: BoundedFile, name: str, page: Any, start: int, stop: int) -> bytes:
@@ -446,7 +380,7 @@ def _decode(file: BoundedFile, name: str, page: Any, start: int, stop: int) -> b
             f"image {name}: expected elements in 0 to {math.prod(shape)}, found {start} to {stop}"
         )
     check_chunk(f"image {name}", (stop - start) * page.dtype.itemsize)
-    answer = np.full(stop - start, _nodata(page) or 0, _dtype(page))
+    answer = np.full(stop - start, nodata_of(page) or 0, _dtype(page))
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     grid = [-(-length // part) for length, part in zip(shape, chunk_shape, strict=True)]
     for number, (offset, length) in enumerate(
