@@ -580,3 +580,20 @@ def test_the_last_name_of_an_array_is_enough(tmp_path: Path) -> None:
         cut(path, array="lst", box=(0, 0, 2, 2))
     with pytest.raises(NoSuchArrayError, match="expected the path of an array, found 3"):
         cut(path, array=3, box=(0, 0, 2, 2))
+
+
+def test_attributes_of_all_arrays_are_read_once_for_an_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut that names no array asks which is the default."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["plane"] = np.arange(12).reshape(3, 4)
+        for number in range(20):
+            file[f"axis{number}"] = np.arange(4)
+    tree = swathe.open(tmp_path / "a.h5").tree
+    counts: list[int] = []
+    find = type(tree)._find_planes
+    monkeypatch.setattr(type(tree), "_find_planes", lambda self: counts.append(1) or find(self))
+    assert [each.path for each in tree.planes()] == ["/plane"]
+    tree.planes().clear()
+    assert tree.only_plane is not None and len(counts) == 1

@@ -313,24 +313,20 @@ def _beside(places: NDArray[np.float64], nodes: NDArray[np.intp]) -> NDArray[np.
 
 
 def _raster(array: Array) -> EarthFootprint:
-    attrs = array.attrs
-    matrix, to_degrees = geotiff.pixel_transform(array), geotiff.degrees_transformer(array)
-    if "GeogSemiMajorAxisGeoKey" in attrs:
-        check_radius(_first_number(attrs["GeogSemiMajorAxisGeoKey"]))
+    places = geotiff.places_of_pixels(array)
+    if (radius := array.attrs.get("GeogSemiMajorAxisGeoKey")) is not None:
+        check_radius(_first_number(radius))
     y, x = plane_axes(array)
     sizes = array.shape[y], array.shape[x]
     rows, columns = (np.linspace(-0.5, size - 0.5, min(size, GRID_LINES) + 1) for size in sizes)
-    row, column = np.meshgrid(rows, columns, indexing="ij")
-    lon = matrix[0, 0] * column + matrix[0, 1] * row + matrix[0, 2]
-    lat = matrix[1, 0] * column + matrix[1, 1] * row + matrix[1, 2]
-    if to_degrees is not None:
-        lon, lat = (np.asarray(each) for each in to_degrees.transform(lon, lat))
-    elif np.abs(lat).max() > 90 + abs(matrix[1, 1]):
-        raise FormatError(
-            f"{array.url}, array {array.path}: expected latitudes -90 to 90, "
-            f"found {lat.min():g} to {lat.max():g}"
-        )
-    if to_degrees is None:
+    lat, lon = places(rows, columns)
+    if geotiff.is_geographic(array):
+        # The centres of its first and last row may be at the poles.
+        if np.abs(lat).max() > 90 + abs(geotiff.pixel_transform(array)[1, 1]):
+            raise FormatError(
+                f"{array.url}, array {array.path}: expected latitudes -90 to 90, "
+                f"found {lat.min():g} to {lat.max():g}"
+            )
         lat = np.clip(lat, -90, 90)
     steps = sizes[0] / (len(rows) - 1), sizes[1] / (len(columns) - 1)
     return earth_footprint(lat, lon, steps)

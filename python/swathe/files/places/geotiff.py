@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from swathe.files.places.bounds import Bounds
 
     RowsOfPlaces = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    PlacesOfPixels = Callable[
+        [NDArray[Any], NDArray[Any]], tuple[NDArray[np.float64], NDArray[np.float64]]
+    ]
 
 MODEL = "GTModelTypeGeoKey"
 PROJECTED_MODEL, GEOGRAPHIC_MODEL = 1, 2
@@ -35,6 +38,11 @@ POINT_RASTER = 2
 def has_place(array: Array) -> bool:
     """Check whether an array has tags that place its pixels."""
     return "ModelTransformation" in array.attrs or "ModelTiepoint" in array.attrs
+
+
+def is_geographic(array: Array) -> bool:
+    """Check whether the tags place pixels by longitudes and latitudes."""
+    return bool(number_of(array.attrs.get(MODEL)) == GEOGRAPHIC_MODEL)
 
 
 def raster_ranges(array: Array, bounds: Bounds) -> list[dict[int, tuple[int, int]]]:
@@ -72,7 +80,23 @@ def raster_ranges(array: Array, bounds: Bounds) -> list[dict[int, tuple[int, int
 def raster_places(array: Array) -> RowsOfPlaces:
     """Return a function that gives latitudes and longitudes of the pixels of rows of an image.
 
-    They are in degrees, infinite where the projection has none. The rows are `[start, stop)`.
+    They are those of `places_of_pixels`. The rows are `[start, stop)`.
+
+    Raises:
+        FormatError, OptionError, RegionError: As `raster_ranges` does.
+    """
+    import numpy as np
+
+    places = places_of_pixels(array)
+    width = array.shape[plane_axes(array)[1]]
+    return lambda start, stop: places(np.arange(start, stop), np.arange(width))
+
+
+def places_of_pixels(array: Array) -> PlacesOfPixels:
+    """Return a function that gives latitudes and longitudes, shape `(rows, columns)`.
+
+    Its arguments are numbers of rows and columns; 0 is the centre of the first, -0.5 its edge.
+    Places are in degrees, infinite where the projection has none.
 
     Raises:
         FormatError, OptionError, RegionError: As `raster_ranges` does.
@@ -81,10 +105,11 @@ def raster_places(array: Array) -> RowsOfPlaces:
 
     matrix = pixel_transform(array)
     to_degrees = degrees_transformer(array)
-    width = array.shape[plane_axes(array)[1]]
 
-    def places(start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        row, column = np.mgrid[start:stop, :width]
+    def places(
+        rows: NDArray[Any], columns: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        row, column = np.meshgrid(rows, columns, indexing="ij")
         east = matrix[0, 0] * column + matrix[0, 1] * row + matrix[0, 2]
         north = matrix[1, 0] * column + matrix[1, 1] * row + matrix[1, 2]
         if to_degrees is not None:
