@@ -35,6 +35,12 @@ MOST_BESIDE = 1000
 NAMING = ("grid_mapping", "bounds", "climatology", "ancillary_variables")
 """Attributes that name other arrays; those of `ancillary_variables` come only if asked for."""
 
+MASK = "mask"
+MASK_ATTRIBUTES = {
+    "long_name": "1: the pixel has a value; 0: it has none",
+    "flag_meanings": "no_value value",
+}
+
 
 class Frame(NamedTuple):
     """What all cuts of an array share.
@@ -311,6 +317,27 @@ def variable_of(
     axes = [axis for axis in range(len(names)) if axis not in region.single]
     shape = [region.shape[axis] for axis in axes]
     return Variable(elements.reshape(shape), tuple(names[axis] for axis in axes), attrs)
+
+
+def with_mask(variables: dict[str, Variable], name: str) -> dict[str, Variable]:
+    """Return variables with the mask of one as another, for formats that hold several arrays.
+
+    Args:
+        variables: all variables of a cut, by name.
+        name: name of the one with a mask.
+    """
+    import numpy as np
+
+    main = variables[name]
+    if main.mask is None or MASK in variables:
+        return variables
+    bands = [axis for axis, dim in enumerate(main.dims) if dim not in ("y", "x")]
+    plane = main.mask[tuple(0 if axis in bands else slice(None) for axis in range(main.data.ndim))]
+    dims = tuple(dim for dim in main.dims if dim in ("y", "x"))
+    attrs: dict[str, Any] = {**MASK_ATTRIBUTES, "flag_values": np.array([0, 1], np.uint8)}
+    mask = Variable((~plane).astype(np.uint8), dims, attrs)
+    main = Variable(main.data, main.dims, {**main.attrs, "ancillary_variables": MASK}, main.mask)
+    return {**variables, MASK: mask, name: main}
 
 
 def _move_wcs(variable: Variable, names: tuple[str, ...], region: ArrayRegion) -> Variable:

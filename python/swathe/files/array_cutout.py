@@ -13,8 +13,16 @@ from swathe._swathe import __version__
 from swathe.arrays.gdal_metadata import ROLES, metadata_of_bands, packing_of
 from swathe.arrays.struct_metadata import STRUCTURE
 from swathe.core.errors import OptionError
-from swathe.files.array_companions import NAMING, cut_part, frame_of, variable_of, with_companions
+from swathe.files.array_companions import (
+    NAMING,
+    cut_part,
+    frame_of,
+    variable_of,
+    with_companions,
+    with_mask,
+)
 from swathe.files.array_region import ArrayRegion
+from swathe.files.masks import pixels_without_value
 from swathe.files.open_source import OpenSource
 from swathe.files.places.attribute_wcs import has_wcs, move_wcs
 from swathe.files.places.dicom import attributes_of_part
@@ -93,6 +101,11 @@ class ArrayCutout:
     def attrs(self) -> dict[str, Any]:
         """Return the attributes of the array."""
         return self.main.attrs
+
+    @property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Return which elements have no value by the mask of a TIFF; `None` without one."""
+        return self.main.mask
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -201,7 +214,7 @@ class ArrayCutout:
         The attribute `coordinates` of the array names those that no axis has the name of, such as
         the time of a plane (CF 5). Attributes of a GeoTIFF that place it are those of the part. A
         variable that is named by a path (CF 2.7) gets the last part of it as its name, also in
-        attributes.
+        attributes. A mask of TIFF that masks a pixel is the variable `mask`.
         """
         from swathe.files.array_outputs.geotiff import attributes_of_part
 
@@ -218,7 +231,7 @@ class ArrayCutout:
         all_names = list(dict.fromkeys([*before, *rest]))
         if all_names != before:
             main = replace(main, attrs={**main.attrs, "coordinates": " ".join(all_names)})
-        return {**coords, **others, self.name: main}
+        return with_mask({**coords, **others, self.name: main}, self.name)
 
     def _short_names(self) -> dict[str, str]:
         """Return a new name for each variable that is named by a path, unlike all others."""
@@ -336,7 +349,8 @@ def cut_region(
         attrs_of_part = attributes_of_part(main.attrs, region.start[y], region.start[x])
         main = replace(main, attrs=attrs_of_part)
     if file.format == "tiff":
-        main = replace(main, attrs=_attributes_of_bands(array, main.attrs, region))
+        attrs_of_bands = _attributes_of_bands(array, main.attrs, region)
+        main = replace(main, attrs=attrs_of_bands, mask=pixels_without_value(array, region))
     if not frame.is_alone:
         main, coords, others = with_companions(
             file, array, main, frame, region, with_quality=with_quality, objective=objective

@@ -49,14 +49,21 @@ def join_sides(first: ArrayCutout, second: ArrayCutout, axis: int) -> ArrayCutou
         if name not in one.dims:
             return one
         at = one.dims.index(name)
+        masks = [
+            np.zeros(each.data.shape, bool) if each.mask is None else each.mask
+            for each in (one, other)
+        ]
         if is_repeated:
             rest = np.delete(other.data, 0, at)
-            other = replace(other, data=rest)
+            masks[1] = np.delete(masks[1], 0, at)
+            other = replace(other, data=rest, mask=None)
             if not rest.size:
                 return one
+        mask = np.concatenate(masks, at)
         if key in longitudes and one.data.dtype.kind in "iuf":
             one, other = _continuous(one, other, at)
-        return replace(one, data=np.concatenate([one.data, other.data], at))
+        data = np.concatenate([one.data, other.data], at)
+        return replace(one, data=data, mask=mask if mask.any() else None)
 
     def join_all(ones: dict[str, Variable], others: dict[str, Variable]) -> dict[str, Variable]:
         return {key: join(key, one, others[key]) for key, one in ones.items()}

@@ -27,11 +27,14 @@ class Variable:
         data: elements, neither scaled nor masked.
         dims: names of the axes, slowest first.
         attrs: attributes.
+        mask: true for elements without a value, besides those that the attributes say; `None` if
+            there is no mask, or it masks none.
     """
 
     data: NDArray[Any]
     dims: tuple[str, ...]
     attrs: dict[str, Any] = field(default_factory=dict)
+    mask: NDArray[np.bool_] | None = None
 
 
 class VariableSet(Protocol):
@@ -67,6 +70,10 @@ class VariableSet(Protocol):
     @property
     def attrs(self) -> dict[str, Any]:
         """Return the attributes of the array."""
+
+    @property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Return which elements have no value by a mask; `None` without one."""
 
     @property
     def box(self) -> Box | None:
@@ -174,9 +181,9 @@ def fill_value(attrs: Mapping[str, Any], dtype: np.dtype[Any]) -> Any:
 def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArray[Any, Any]:
     """Return physical values by the CF conventions (2.5.1, 8.1), masked where there is none.
 
-    Elements equal to `_FillValue`, to one of `missing_value`, or outside the valid range have no
-    value. The others are `element * scale_factor + add_offset`; integers without these keep their
-    type.
+    Elements equal to `_FillValue`, to one of `missing_value`, outside the valid range, or masked
+    have no value. The others are `element * scale_factor + add_offset`; integers without these keep
+    their type.
 
     Args:
         variable: packed elements; its attribute `_Unsigned` says that integers have no sign.
@@ -195,6 +202,8 @@ def masked_values(variable: ArrayElements, fill: Any = None) -> np.ma.MaskedArra
     if is_unsigned is not None and data.dtype.kind == ("i" if is_unsigned else "u"):
         data = data.view(f"{'u' if is_unsigned else 'i'}{data.dtype.itemsize}")
     mask = _no_value(data, attrs, fill)
+    if isinstance(variable, Variable) and variable.mask is not None:
+        mask |= variable.mask
     scale, offset = scale_and_offset(attrs)
     values = data
     if scale is not None or offset is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import FormatError, LimitError, RegionError
 from swathe.files.array_file import ArrayFile
 from swathe.files.file import open_any
+from swathe.files.masks import whole_mask
 from swathe.files.preview import Stretch, grey
 from swathe.files.variable import Variable, physical_values
 
@@ -117,7 +118,9 @@ def _plane_of_file(result: Result, source: ArrayFile) -> NDArray[Any]:
         )
     with _room_for(result, array.shape):
         plane = array[(0,) * (array.ndim - 2)]
-        return physical_values(Variable(plane, ("y", "x"), array.attrs))
+        mask = whole_mask(array)
+        mask = None if mask is None else mask[(0,) * (array.ndim - 2)]
+        return physical_values(Variable(plane, ("y", "x"), array.attrs, mask))
 
 
 @contextmanager

@@ -40,6 +40,10 @@ NUMBERS = {
 }
 """Tags that become attributes, by their number."""
 NODATA = 42113
+RGB, YCBCR = 2, 6
+"""Values of `PhotometricInterpretation`."""
+JPEG = (6, 7)
+"""Codes of compressions whose colours tifffile decodes."""
 
 
 def fill_of(page: Any, dtype: np.dtype[Any]) -> bytes | None:
@@ -64,6 +68,8 @@ def attributes_of(page: Any) -> dict[str, Any]:
         if ratio is not None:
             top, bottom = ratio
             values[NUMBERS[code]] = top / bottom if bottom else float("nan")
+    if values.get(NUMBERS[262]) == YCBCR and page.compression in JPEG and page.planarconfig == 1:
+        values[NUMBERS[262]] = RGB  # tifffile decodes it so
     values |= page.geotiff_tags or {}
     values |= _packing(page, str(values.get("GDAL_METADATA", "")))
     values |= values.pop("RPCCoefficient", {})

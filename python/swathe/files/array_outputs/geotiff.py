@@ -38,6 +38,8 @@ DEGREES = {"GTModelTypeGeoKey": 2, "GTRasterTypeGeoKey": 1, "GeographicTypeGeoKe
 """Keys of a grid of longitudes and latitudes: WGS 84, pixels are areas."""
 HALF_TURN = 180.0
 """Degrees of the meridian where maps of EPSG:4326 end."""
+MASK = 4
+"""Bit of `NewSubfileType`."""
 MOST_BYTES = 8
 """Of a number: readers know none that is longer."""
 
@@ -65,6 +67,9 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
         )
     options: dict[str, Any] = {}
     bands_axis = -1 if dims[-1] == "band" else 0
+    mask = cutout.mask
+    if mask is not None and data.ndim == 3:
+        mask = np.take(mask, 0, bands_axis)
     if data.ndim == 3 and data.shape[bands_axis] == 1:
         # A single band has no arrangement.
         data = np.squeeze(data, bands_axis)
@@ -75,17 +80,27 @@ def geotiff_bytes(cutout: VariableSet) -> bytes:
     is_colour = cutout.attrs.get("PhotometricInterpretation") == 2 and bands >= 3
     content = BytesIO()
     try:
-        tifffile.imwrite(
-            content,
-            _without_sign(_with_fill(data, cutout), cutout.attrs),
-            photometric="rgb" if is_colour else "minisblack",
-            byteorder=">" if data.dtype.str.startswith(">") else "<",
-            metadata=None,
-            software=False,
-            compression="zlib",
-            extratags=_tags(cutout, bands),
-            **options,
-        )
+        order: Any = ">" if data.dtype.str.startswith(">") else "<"
+        with tifffile.TiffWriter(content, byteorder=order) as file:
+            file.write(
+                _without_sign(_with_fill(data, cutout), cutout.attrs),
+                photometric="rgb" if is_colour else "minisblack",
+                metadata=None,
+                software=False,
+                compression="zlib",
+                extratags=_tags(cutout, bands),
+                **options,
+            )
+            if mask is not None:
+                # As GDAL writes it, of 1 bit: the pixels that have a value.
+                file.write(
+                    ~mask,
+                    photometric="mask",
+                    subfiletype=MASK,
+                    metadata=None,
+                    software=False,
+                    compression="zlib",
+                )
     except ValueError as error:
         raise OutputError(f"{cutout.url}: TIFF cannot hold {data.shape}: {error}") from error
     return content.getvalue()

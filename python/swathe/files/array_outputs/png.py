@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import RegionError
 from swathe.files.preview import LARGEST_SIDE, picture
-from swathe.files.variable import masked_values
+from swathe.files.variable import Variable, masked_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,8 @@ def _colours(cutout: VariableSet, band: int, rows: str) -> Image:
             f"{what}: expected red, green and blue for a picture, found "
             f"{PHOTOMETRIC.get(meaning, meaning)}: choose a band with index= (--index)"
         )
-    mask = np.ma.getmaskarray(masked_values(cutout))
+    elements = Variable(cutout.data, cutout.dims, cutout.attrs, cutout.mask)
+    mask = np.ma.getmaskarray(masked_values(elements))
     bands: NDArray[Any] = np.moveaxis(np.where(mask, 0, cutout.data), band, -1)
     has_alpha = np.isin(np.ravel(cutout.attrs.get("ExtraSamples", 0))[:1], ALPHA).any()
     bands = bands if bands.shape[-1] == 4 and has_alpha else bands[..., :3]

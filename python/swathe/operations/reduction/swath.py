@@ -21,6 +21,7 @@ from swathe.core.errors import (
 from swathe.files.array_file import ArrayFile
 from swathe.files.array_region import plane_axes
 from swathe.files.file import open_any
+from swathe.files.masks import whole_mask
 from swathe.files.places.coordinates import BLOCK_ELEMENTS
 from swathe.files.places.geotiff import has_place, raster_places
 from swathe.files.places.hdf_eos_grid import eos_grid
@@ -96,7 +97,8 @@ def swath_of(
             latitude, longitude = _places_of(arrays)
             variable = arrays.variable
             fields = {name: _field_values(variable, each) for name, each in arrays.others.items()}
-            values = masked_values(variable)
+            elements = Variable(variable.data, variable.dims, variable.attrs, whole_mask(variable))
+            values = masked_values(elements)
         finally:
             count(file.traffic)
         return Swath(values, latitude, longitude, fields, variable.attrs, file.url, file.version)
