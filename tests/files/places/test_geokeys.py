@@ -97,6 +97,12 @@ def test_codes_of_conversions_and_ellipsoids_are_those_of_epsg() -> None:
     assert places[0] == pytest.approx(places[1])
 
 
+def test_a_polar_image_without_a_parallel_is_true_at_the_pole() -> None:
+    keys = {"GTModelTypeGeoKey": 1, "ProjCoordTransGeoKey": 15, "GeographicTypeGeoKey": 4326}
+    longitude, latitude = degrees_transformer(fake(**keys)).transform(0, -1e6)
+    assert (longitude, latitude) == (pytest.approx(0), pytest.approx(81.0, abs=0.1))
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -104,6 +110,7 @@ def test_codes_of_conversions_and_ellipsoids_are_those_of_epsg() -> None:
         ({"ProjCoordTransGeoKey": None}, "found method 0"),
         ({"ProjCoordTransGeoKey": np.array([11, 11])}, "expected a projection that PROJ knows"),
         ({"ProjectedCSTypeGeoKey": 12345}, "expected a projection that PROJ knows"),
+        ({"ProjectedCSTypeGeoKey": 5703}, "found EPSG:5703, Vertical CRS"),
         ({"ProjectionGeoKey": 5}, "expected a projection that PROJ knows"),
         ({"GeographicTypeGeoKey": 5}, "expected a projection that PROJ knows"),
         ({"GeographicTypeGeoKey": None}, "expected a geographic system or an ellipsoid"),

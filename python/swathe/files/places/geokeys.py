@@ -73,8 +73,8 @@ METHODS = {
 POLAR = 15
 
 
-def crs_of(attrs: Mapping[str, Any], what: str) -> Any:
-    """Return the projected system that the keys of an image name, as a `pyproj.CRS`.
+def transformer_of(attrs: Mapping[str, Any], what: str) -> Any:
+    """Return the `pyproj.Transformer` to degrees from the projected system that keys name.
 
     Args:
         attrs: attributes of the image, with the keys by their names.
@@ -85,16 +85,8 @@ def crs_of(attrs: Mapping[str, Any], what: str) -> Any:
     """
     import pyproj
 
-    code = number_of(attrs.get(PROJECTION, USER_CODE))
     try:
-        if code != USER_CODE:
-            return pyproj.CRS.from_epsg(code)
-        system = _projection(attrs)
-        system["base_crs"] = _geographic(attrs).to_json_dict()
-        unit = _metres(attrs)
-        for axis in system["coordinate_system"]["axis"]:
-            axis["unit"] = {"type": "LinearUnit", "name": "unit", "conversion_factor": unit}
-        return pyproj.CRS.from_json_dict(system)
+        return pyproj.Transformer.from_crs(_system(attrs), "OGC:CRS84", always_xy=True)
     except RegionError as error:
         raise RegionError(f"{what}: {error}") from None
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # of pyproj, too
@@ -102,6 +94,24 @@ def crs_of(attrs: Mapping[str, Any], what: str) -> Any:
             f"{what}: expected a projection that PROJ knows, found keys with another: "
             f"{str(error).splitlines()[0]:.200}"
         ) from None
+
+
+def _system(attrs: Mapping[str, Any]) -> Any:
+    """Return the projected system, as a `pyproj.CRS`."""
+    import pyproj
+
+    code = number_of(attrs.get(PROJECTION, USER_CODE))
+    if code != USER_CODE:
+        crs = pyproj.CRS.from_epsg(code)
+        if not crs.is_projected:
+            raise RegionError(f"expected a projected system, found EPSG:{code}, {crs.type_name}")
+        return crs
+    system = _projection(attrs)
+    system["base_crs"] = _geographic(attrs).to_json_dict()
+    unit = _metres(attrs)
+    for axis in system["coordinate_system"]["axis"]:
+        axis["unit"] = {"type": "LinearUnit", "name": "unit", "conversion_factor": unit}
+    return pyproj.CRS.from_json_dict(system)
 
 
 def _projection(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,7 +149,7 @@ def _parameters(attrs: Mapping[str, Any], code: int, method: Method) -> dict[str
         parallel = parameters.get("lat_ts", 90.0)
         parameters["lat_0"] = math.copysign(90.0, parallel)
         if abs(parallel) == 90:
-            del parameters["lat_ts"]
+            parameters.pop("lat_ts", None)
         else:
             parameters.pop("k_0", None)
     return parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import FormatError, OptionError, RegionError
 from swathe.files.array_region import plane_axes
 from swathe.files.places.coordinates import check_size, index_box
-from swathe.files.places.geokeys import DEGREES, GREENWICH, crs_of
+from swathe.files.places.geokeys import DEGREES, GREENWICH, transformer_of
 from swathe.files.places.grid import axis_ranges, check_axis
 from swathe.files.variable import number_of
 
@@ -187,6 +187,4 @@ def degrees_transformer(array: Array) -> Any:
             f"{what}: expected latitude and longitude, found a projection: for bounds of images in "
             "a projection: pip install 'swathe[geotiff]'"
         )
-    import pyproj
-
-    return pyproj.Transformer.from_crs(crs_of(attrs, what), "OGC:CRS84", always_xy=True)
+    return transformer_of(attrs, what)
