@@ -150,6 +150,15 @@ class Database:
                 column = next(iter(table.columns))
                 session.execute(table.update().where(sqlalchemy.false()).values({column: column}))
 
+    def is_up_to_date(self) -> bool:
+        """Return whether the tables are of this version; another process may have changed them.
+
+        Raises:
+            CatalogError: If they are of a newer version, or the database cannot be used now.
+        """
+        with self._errors(), self._engine.connect() as connection:
+            return self._is_up_to_date(connection)
+
     def _bring_up_to_date(self) -> None:
         with self._engine.connect() as connection:
             if self._is_up_to_date(connection):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import case, delete, func, select
 
 from swathe.catalog.database import Database
 from swathe.catalog.jobs.mapping import COUNTS
@@ -42,6 +42,7 @@ class Totals:
         queue_rows: unfinished rows of running and queued jobs.
         bytes: size of the results.
         work_s: seconds of work.
+        oldest_at: when the oldest job that has unfinished rows was made; `None` if there is none.
     """
 
     phases: dict[str, int]
@@ -49,6 +50,7 @@ class Totals:
     queue_rows: int
     bytes: int
     work_s: float
+    oldest_at: datetime | None = None
 
 
 class ReservationRecords(Database):
@@ -62,18 +64,25 @@ class ReservationRecords(Database):
             **{name: func.sum(getattr(JobTable, name)) for name in COUNTS[1:]},
             "bytes": func.sum(JobTable.bytes),
             "work_s": func.sum(JobTable.work_s),
+            "oldest_at": func.min(case((JobTable.waiting > 0, JobTable.created_at))),
         }
         columns = [total.label(name) for name, total in sums.items()]
         query = select(JobTable.phase, *columns).group_by(JobTable.phase)
         with self._reading() as session:
             rows = session.execute(query).mappings().all()
         phases = {str(row["phase"]): row for row in rows}
+        oldest_times = [
+            phases[phase]["oldest_at"]
+            for phase in AT_WORK
+            if phase in phases and phases[phase]["oldest_at"] is not None
+        ]
         return Totals(
             phases={phase: int(row["jobs"]) for phase, row in phases.items()},
             rows={name.replace("_", "-"): sum(int(row[name]) for row in rows) for name in COUNTS},
             queue_rows=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
             bytes=sum(int(row["bytes"]) for row in rows),
             work_s=sum(float(row["work_s"]) for row in rows),
+            oldest_at=min(oldest_times, default=None),
         )
 
     def waiting(self) -> list[WaitingJobs]:

@@ -37,9 +37,10 @@ from swathe.portal.config import growth_of
 from swathe.portal.context import Portal
 from swathe.portal.dataset_watch import DatasetWatch
 from swathe.portal.guard import EXPOSED_HEADERS, Guard
-from swathe.portal.http.access_log import count_answers, log_answers
+from swathe.portal.http.access_log import log_answers
 from swathe.portal.http.headers import add_security_headers
 from swathe.portal.http.long_responses import Streams
+from swathe.portal.http.response_counts import count_responses
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.pages.stripe_servers import StripeServers
@@ -323,7 +324,7 @@ class SecureApp(FastAPI):
         if scope["type"] == "http":
             portal: Portal = self.state.portal
             send = add_security_headers(send, is_shared=bool(portal.config.access.origins))
-            send = count_answers(send, portal.answers)
+            send = count_responses(send, scope, portal.responses)
             if portal.config.server.access_log:
                 send = log_answers(send, scope)
         await super().__call__(scope, receive, send)

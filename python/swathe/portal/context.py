@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from swathe.core.errors import AccessError, CatalogError
 from swathe.core.host import in_url, is_loopback
-from swathe.portal.http.shares import AnswerCounts
+from swathe.portal.cache_sizes import CacheSizes
+from swathe.portal.http.response_counts import ResponseCounts
 from swathe.portal.run_pictures import OpenSuperfiles
 from swathe.portal.run_requests import Predictions
 
@@ -47,9 +49,11 @@ class Portal:
         subscriptions: Subscriptions of all users.
         mail_server: Server that mail goes to, if there is one.
         broker: Broker that events are published to, if there is one.
-        answers: Counts of responses since the portal started.
+        responses: Counts of responses since the portal started.
         predictions: Predictions of runs, a few at the same time.
         superfiles: Superfiles of pictures that are open.
+        cache_sizes: Sizes of the cache on disk, for metrics.
+        stopping: Set when the portal was told to stop.
     """
 
     config: Config
@@ -65,9 +69,11 @@ class Portal:
     subscriptions: Subscriptions
     mail_server: MailServer | None = None
     broker: MqttBroker | None = None
-    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    responses: ResponseCounts = field(default_factory=ResponseCounts)
     predictions: Predictions = field(default_factory=Predictions)
     superfiles: OpenSuperfiles = field(default_factory=OpenSuperfiles)
+    cache_sizes: CacheSizes = field(default_factory=CacheSizes)
+    stopping: threading.Event = field(default_factory=threading.Event)
 
     def sees_all(self, user: User | None) -> bool:
         """Return whether a user may see the data of all users and the details of the machine."""

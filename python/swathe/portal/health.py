@@ -1,10 +1,9 @@
-"""`/healthz` and `/metrics`, for monitoring."""
+"""`/healthz`, `/readyz` and `/metrics`, for monitoring."""
 
 from __future__ import annotations
 
-import math
-import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,26 +16,36 @@ from swathe.core.errors import AccessError, SwatheError
 from swathe.portal.access import needs
 from swathe.portal.context import Portal, portal_of
 from swathe.portal.http_errors import headers_of, status_of, text_of
+from swathe.portal.metrics import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 router = APIRouter(include_in_schema=False)
 reader = needs("read")
 LEAST_BYTES = 100_000_000
 """Minimum free disk space for results; less is reported as `trouble`."""
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-STATUS_FILE = Path("/proc/self/statm")
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
 def healthz(request: Request) -> Response:
     """Respond with 200 if all parts of the portal work, else 503; name the parts that fail."""
-    parts = health_of(portal_of(request))
-    healthy = all(parts.values())
-    words = {name: "ok" if works else "trouble" for name, works in parts.items()}
+    return _state("healthy", health_of(portal_of(request)))
+
+
+@router.api_route("/readyz", methods=["GET", "HEAD"])
+def readyz(request: Request) -> Response:
+    """Respond with 200 if the portal can take requests now, else 503; name what is not ready."""
+    return _state("ready", readiness_of(portal_of(request)))
+
+
+def _state(name: str, parts: Mapping[str, bool]) -> Response:
+    """Return the response that names each part, and whether it works."""
+    works = all(parts.values())
+    words = {part: "ok" if value else "trouble" for part, value in parts.items()}
     headers = {"Cache-Control": "no-store"}
-    return JSONResponse({"healthy": healthy, **words}, 200 if healthy else 503, headers)
+    return JSONResponse({name: works, **words}, 200 if works else 503, headers)
 
 
 @router.get("/metrics")
@@ -51,10 +60,14 @@ async def metrics(request: Request) -> Response:
                     "metrics of all users: expected a token with the scope 'admin', found one "
                     "without it"
                 )
-        text = await run_in_threadpool(metrics_of, portal)
+        text = await run_in_threadpool(_metrics_text, portal)
     except SwatheError as error:
         return PlainTextResponse(f"{text_of(error)}\n", status_of(error), headers_of(error))
     return PlainTextResponse(text, media_type=TEXT, headers={"Cache-Control": "no-store"})
+
+
+def _metrics_text(portal: Portal) -> str:
+    return metrics_of(portal, health_of(portal), disk_bytes(portal))
 
 
 def health_of(portal: Portal) -> dict[str, bool]:
@@ -65,104 +78,48 @@ def health_of(portal: Portal) -> dict[str, bool]:
     except SwatheError:  # its text may name the database, so it is not shown here
         database = False
     pool = not portal.runner.trouble and not portal.pool.status().trouble
-    return {"database": database, "pool": pool, "disk": free_bytes(portal) >= LEAST_BYTES}
+    return {"database": database, "pool": pool, "disk": disk_bytes(portal)[0] >= LEAST_BYTES}
 
 
-def free_bytes(portal: Portal) -> int:
-    """Return the free disk space for results, bytes; 0 if the disk is missing."""
+def readiness_of(portal: Portal) -> dict[str, bool]:
+    """Check whether a portal can take requests: the parts of its health, and more of each.
+
+    The tables must be of this version: a newer Swathe may have changed them meanwhile. The folder
+    of results must be writable. And the portal must not be about to stop.
+    """
+    try:
+        tables = portal.catalog.is_up_to_date()
+    except SwatheError:  # as above
+        tables = False
+    return {
+        **health_of(portal),
+        "tables": tables,
+        "results": can_write(results_folder(portal)),
+        "running": not portal.stopping.is_set(),
+    }
+
+
+def results_folder(portal: Portal) -> Path:
+    """Return the local folder in which results are made."""
     results = portal.config.results
     folder = results.folder if results.store is None else results.scratch
+    return folder or Path("/tmp")
+
+
+def can_write(folder: Path) -> bool:
+    """Check whether a folder can be written, by a file without a name."""
     try:
-        return shutil.disk_usage(folder or "/tmp").free
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"ready")
     except OSError:
-        return 0
+        return False
+    return True
 
 
-def metrics_of(portal: Portal) -> str:
-    """Return the metrics of a portal in the text format of Prometheus."""
-    totals = portal.catalog.totals()
-    backlog = portal.catalog.removal_backlog()
-    status = portal.pool.status()
-    lines = [
-        *metric(
-            "swathe_up",
-            "gauge",
-            "Working parts (1) and failing ones (0).",
-            label_values("part", health_of(portal)),
-        ),
-        *metric(
-            "swathe_jobs", "gauge", "Stored jobs, by phase.", label_values("phase", totals.phases)
-        ),
-        *metric(
-            "swathe_rows", "gauge", "Stored rows, by status.", label_values("status", totals.rows)
-        ),
-        *metric("swathe_queue_rows", "gauge", "Waiting rows.", {"": totals.queue_rows}),
-        *metric("swathe_result_bytes", "gauge", "Bytes of stored results.", {"": totals.bytes}),
-        *metric(
-            "swathe_removal_jobs",
-            "gauge",
-            "Deleted jobs whose results are not removed yet.",
-            {"": backlog.jobs},
-        ),
-        *metric(
-            "swathe_removal_bytes",
-            "gauge",
-            "Bytes of results of deleted jobs that are not removed yet.",
-            {"": backlog.bytes},
-        ),
-        *metric(
-            "swathe_work_seconds", "gauge", "Work on stored jobs, seconds.", {"": totals.work_s}
-        ),
-        *metric(
-            "swathe_disk_free_bytes",
-            "gauge",
-            "Free disk space for results, bytes.",
-            {"": free_bytes(portal)},
-        ),
-        *metric("swathe_workers", "gauge", "Workers of the pool.", {"": len(status.workers)}),
-        *metric("swathe_batches", "gauge", "Batches in flight.", {"": status.batches}),
-        *metric(
-            "swathe_places",
-            "gauge",
-            "Slots in use, by kind.",
-            label_values("kind", places_of(portal)),
-        ),
-        *metric(
-            "swathe_requests_total",
-            "counter",
-            "Responses, by class of status.",
-            label_values("status", portal.answers.by_class()),
-        ),
-        *metric("process_resident_memory_bytes", "gauge", "Memory, bytes.", {"": resident_bytes()}),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def places_of(portal: Portal) -> dict[str, int]:
-    """Return the number of slots in use, by kind."""
-    return {"streams": portal.streams.places_in_use, "downloads": portal.downloads.places_in_use}
-
-
-def label_values(label: str, values: Mapping[str, float]) -> dict[str, float]:
-    """Return values keyed by their label in Prometheus format."""
-    return {f'{{{label}="{name}"}}': float(value) for name, value in values.items()}
-
-
-def metric(name: str, kind: str, meaning: str, values: Mapping[str, float]) -> Iterable[str]:
-    """Return the lines of one metric."""
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
-    for labels, value in values.items():
-        yield f"{name}{labels} {value:g}" if not is_whole(value) else f"{name}{labels} {value:.0f}"
-
-
-def is_whole(value: float) -> bool:
-    """Return whether a value has no fraction."""
-    return math.isfinite(value) and value == math.floor(value)
-
-
-def resident_bytes() -> int:
-    """Return the resident memory of this process, bytes; 0 if the system does not report it."""
-    if not STATUS_FILE.exists():
-        return 0
-    return int(STATUS_FILE.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def disk_bytes(portal: Portal) -> tuple[int, int]:
+    """Return the free and the total disk space for results, bytes; 0 if the disk is missing."""
+    try:
+        usage = shutil.disk_usage(results_folder(portal))
+    except OSError:
+        return 0, 0
+    return usage.free, usage.total

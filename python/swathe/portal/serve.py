@@ -23,7 +23,9 @@ from swathe.portal.http.access_log import start_log
 from swathe.portal.http.connections import with_limits
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
+    from types import FrameType
 
     from swathe.portal.config import Config
 
@@ -51,6 +53,20 @@ PATIENCE_S = 5
 """Time for running responses to finish after the portal was told to stop."""
 
 
+class Server(uvicorn.Server):
+    """A server that notes when it was told to stop."""
+
+    def __init__(self, stopping: threading.Event, config: uvicorn.Config) -> None:
+        """Take the event to set, and the settings of uvicorn."""
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle SIGTERM or SIGINT."""
+        self._stopping.set()
+        super().handle_exit(sig, frame)
+
+
 def serve(config: Config, tell: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C. Call `tell` with the URL when the portal listens.
 
@@ -70,7 +86,8 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     with listen(config) as listener, open_portal(config) as portal:
         if config.algorithms != AlgorithmSettings() and (fault := ProgramCheck(config).fault()):
             log.warning(fault)
-        server = uvicorn.Server(
+        server = Server(
+            portal.stopping,
             uvicorn.Config(
                 make_app(portal),
                 http=with_limits(AutoHTTPProtocol, config),
@@ -81,7 +98,7 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
                 forwarded_allow_ips=list(config.server.proxies),
                 server_header=False,
                 timeout_graceful_shutdown=PATIENCE_S,
-            )
+            ),
         )
         # Garbage collection stops all requests: 0.1 s if it scans all modules. Exclude them.
         gc.freeze()

@@ -27,6 +27,7 @@ from swathe.workers.execute import ran_program
 from swathe.workers.local import LocalPool
 from swathe.workers.pool import describe_error, pauses
 from swathe.workers.restarting_thread import RestartingThread
+from swathe.workers.runner_counts import RunnerCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,7 @@ class Runner:
             self._stopping,
             reads_caches=self._is_local,
         )
+        self.counts = RunnerCounts()
         self.lag = ""
         """Why jobs wait: too much of deleted jobs is not removed yet; empty if they need not."""
 
@@ -272,6 +274,7 @@ class Runner:
         result = replace(result, rows=rows)
         job = self._insist(lambda: catalog.finish_chunk(chunk, result))
         if job is not None:
+            self.counts.add(result, job)
             self._jobs.note_progress(job)
             with suppress(CatalogError):  # the next chunk checks again
                 job = self._jobs.end_if_too_much(job)

@@ -1,4 +1,4 @@
-"""Counts of responses by class, and an optional access log with one line per response.
+"""An optional access log with one line per response.
 
 A line has the client, the method, the path without its query (which may contain secrets), the
 status, bytes and time. It contains no token and no cookie.
@@ -15,8 +15,6 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
 
-    from swathe.portal.http.shares import AnswerCounts
-
 log = logging.getLogger("swathe.portal.access")
 LONGEST = 500
 """Maximum number of characters of a logged path."""
@@ -29,17 +27,6 @@ def start_log() -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
-
-
-def count_answers(send: Send, answers: AnswerCounts) -> Send:
-    """Return a `send` that counts the response."""
-
-    async def send_and_count(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            answers.add(message["status"])
-        await send(message)
-
-    return send_and_count
 
 
 def without_key(path: str) -> str:

@@ -64,22 +64,6 @@ class Shares:
                     del self._of[visitor]
 
 
-class AnswerCounts:
-    """Counts of responses by the class of their status."""
-
-    def __init__(self) -> None:
-        """Start at zero. Only the event loop counts."""
-        self._of: Counter[int] = Counter()
-
-    def add(self, status: int) -> None:
-        """Count a response."""
-        self._of[status // 100] += 1
-
-    def by_class(self) -> dict[str, int]:
-        """Return the number of responses of each class, as `2xx`."""
-        return {f"{number}xx": self._of[number] for number in range(1, 6)}
-
-
 class Turns:
     """Limit of parallel requests per visitor; further requests wait."""
 

@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
+from swathe.portal.http.response_counts import ROUTE
 from swathe.portal.vo import files, viewer
 from swathe.portal.vo.discovery import links, query, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
@@ -36,15 +37,18 @@ def build_router() -> APIRouter:
     """Return the router of all services below `/vo`."""
     router = APIRouter()
     for path, handler, scope, methods in ROUTES:
-        router.add_route(f"/vo{path}", _answering(handler, scope), methods=methods)
+        router.add_route(f"/vo{path}", _answering(f"/vo{path}", handler, scope), methods=methods)
     return router
 
 
-def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awaitable[Response]]:
+def _answering(
+    path: str, handler: Handler, scope: Scope | None
+) -> Callable[[Request], Awaitable[Response]]:
     """Return a handler that checks the scope (None = everyone) and reports errors as text."""
     user_of = None if scope is None else needs(scope)
 
     async def answer(request: Request) -> Response:
+        request.scope[ROUTE] = path
         service = service_of(request)
         try:
             if user_of is not None:
