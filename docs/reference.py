@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
@@ -189,6 +189,8 @@ def _type_text(hint: Any) -> str:
     """Return a type in the words of TOML."""
     if types.NoneType in get_args(hint):
         return _type_text(next(each for each in get_args(hint) if each is not types.NoneType))
+    if get_origin(hint) in (types.UnionType, Union):
+        return " or ".join(_type_text(each) for each in get_args(hint))
     if choices := [each for each in get_args(hint) if isinstance(each, str)]:
         return " or ".join(f'`"{each}"`' for each in choices)
     if str(hint).startswith(("tuple", "list")):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import csv
 import io
+import json
 import os
 import re
 import socket
@@ -542,8 +543,9 @@ def test_metrics_are_for_admins(portal: AttackTarget, ann: httpx.Client, job: An
     assert int(values["process_resident_memory_bytes"]) > 10_000_000
 
 
-def test_the_access_log_tells_no_secrets(tmp_path: Path) -> None:
-    settings = "\n[server]\naccess_log = true\n"
+@pytest.mark.parametrize("form", ["true", '"json"'])
+def test_the_access_log_tells_no_secrets(tmp_path: Path, form: str) -> None:
+    settings = f"\n[server]\naccess_log = {form}\n"
     with attacked(tmp_path, settings=settings) as portal, api(portal, "ann") as ann:
         ann.get("/about", params={"token": "the-query"})
         ann.get("/jobs/a%0Ab")
@@ -551,6 +553,11 @@ def test_the_access_log_tells_no_secrets(tmp_path: Path) -> None:
         log = portal.served.folder / "portal.log"
         wait_until(lambda: "/api/jobs/a" in log.read_text())
         lines = log.read_text().splitlines()
-    assert any(" 127.0.0.1 GET /api/about 200 " in line for line in lines)
-    assert any("GET /api/jobs/a%0Ab 404 " in line for line in lines)
+    if form == "true":
+        assert any(" 127.0.0.1 GET /api/about 200 " in line for line in lines)
+        assert any("GET /api/jobs/a%0Ab 404 " in line for line in lines)
+    else:
+        first = json.loads(lines[0])
+        assert (first["path"], first["user"], first["status"]) == ("/api/about", "ann", 200)
+        assert json.loads(lines[1])["path"] == "/api/jobs/a%0Ab"
     assert token not in "".join(lines) and "the-query" not in "".join(lines)

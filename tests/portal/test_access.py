@@ -282,6 +282,7 @@ def test_faults_of_the_portal_are_told_without_details(catalog: Catalog, client:
     assert answer.json() == {
         "error": "internal error of the portal; see its log",
         "kind": "SwatheError",
+        "request_id": answer.headers["x-request-id"],
     }
 
 

@@ -515,10 +515,13 @@ def test_requests_that_the_guard_refuses_are_problems(ask: Client, interface: st
     problem(send(Host="other.example"), 400)
     problem(send(**{"Content-Length": str(10**9)}), 413)
     answer = send(Origin="https://other.example")
-    assert ask("POST", "/api/jobs", "{}", Origin="https://other.example").json() == {
+    other = ask("POST", "/api/jobs", "{}", Origin="https://other.example")
+    assert other.json() == {
         "error": answer.json()["detail"],
         "kind": "AccessError",
+        "request_id": other.headers["x-request-id"],
     }
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
 def test_a_body_that_arrives_too_slowly_is_a_problem() -> None:

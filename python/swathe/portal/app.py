@@ -13,6 +13,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from swathe import _swathe
 from swathe.algorithms.group_run import program_lanes
@@ -32,14 +33,16 @@ from swathe.core.host import cores
 from swathe.core.outputs import refuse_inside
 from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_by_name
 from swathe.portal import health, pages, vo
+from swathe.portal.access import token_of
 from swathe.portal.api import answer_unknown, make_api
 from swathe.portal.config import growth_of
 from swathe.portal.context import Portal
 from swathe.portal.dataset_watch import DatasetWatch
 from swathe.portal.guard import EXPOSED_HEADERS, Guard
-from swathe.portal.http.access_log import log_answers
+from swathe.portal.http.access_log import AccessLine
 from swathe.portal.http.headers import add_security_headers
 from swathe.portal.http.long_responses import Streams
+from swathe.portal.http.request_ids import name_request
 from swathe.portal.http.response_counts import count_responses
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.archive_counts import ArchiveCounts
@@ -321,13 +324,28 @@ class SecureApp(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        if scope["type"] == "http":
-            portal: Portal = self.state.portal
-            send = add_security_headers(send, is_shared=bool(portal.config.access.origins))
-            send = count_responses(send, scope, portal.responses)
-            if portal.config.server.access_log:
-                send = log_answers(send, scope)
-        await super().__call__(scope, receive, send)
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        portal: Portal = self.state.portal
+        form = portal.config.server.log_form
+        line = AccessLine(scope)
+        send = name_request(scope, line.watch(send))
+        send = add_security_headers(send, is_shared=bool(portal.config.access.origins))
+        send = count_responses(send, scope, portal.responses)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if form is not None:
+                line.write(form, partial(user_name, portal, scope))
+
+
+def user_name(portal: Portal, scope: Scope) -> str:
+    """Return the user of a request by its token; empty if there is none, or none is known."""
+    if not portal.access.needs_token:
+        return ""
+    user = portal.access.cached_user(token_of(HTTPConnection(scope)))
+    return "" if user is None else user.name
 
 
 def make_app(portal: Portal) -> FastAPI:

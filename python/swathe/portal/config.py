@@ -31,6 +31,7 @@ from swathe.core.toml_settings import (
 )
 from swathe.portal.hint_settings import MailSettings, MqttSettings
 from swathe.portal.setting_types import (
+    AccessLog,
     Address,
     Command,
     Count,
@@ -77,14 +78,21 @@ class ServerSettings:
         port: Port to listen on; 0 = any free port.
         url: Public URL of the portal, as behind a proxy.
         proxies: Addresses or networks of proxies that are trusted to name the client.
-        access_log: Whether to log each response as a line on standard error.
+        access_log: Whether to log each response as a line on standard error; `json`: as JSON.
     """
 
     host: Address = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8420
     url: PublicUrl = ""
     proxies: tuple[Network, ...] = ()
-    access_log: bool = False
+    access_log: AccessLog = False
+
+    @property
+    def log_form(self) -> Literal["text", "json"] | None:
+        """Return the form of the access log; `None` if there is none."""
+        if self.access_log == "json":
+            return "json"
+        return "text" if self.access_log else None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import ExitStack, suppress
-from itertools import count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -26,7 +25,8 @@ from swathe.core.host import in_url, is_loopback
 from swathe.portal.access import visitor_of
 from swathe.portal.config import LOOPBACK_NAMES
 from swathe.portal.http.access_log import without_key
-from swathe.portal.http.problem_documents import has_problems, problem_response
+from swathe.portal.http.problem_documents import error_content, has_problems, problem_response
+from swathe.portal.http.request_ids import request_id
 from swathe.portal.http.shares import Shares, Turns, share_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from swathe.portal.config import Config
 
-REQUESTS = count(1)
-"""Numbers of requests, in events."""
 CLOSE = {"Connection": "close"}
 """Without this header the server would wait for the rest of the body."""
 DRAIN_S = 5.0
@@ -65,6 +63,7 @@ EXPOSED_HEADERS = (
     "Volume-Scale",
     "Volume-Shape",
     "Volume-Units",
+    "X-Request-Id",
 )
 """Response headers that pages of other origins may read: viewers read files by ranges."""
 JOB = re.compile(r"/(?:jobs|async)/([\w-]+)$")
@@ -104,7 +103,7 @@ def _error_response(
     """Return an error in the form of the interface that the request is for."""
     if has_problems(scope["path"]):
         return problem_response(status, text, headers=headers)
-    return JSONResponse({"error": text, "kind": kind}, status, headers)
+    return JSONResponse(error_content(text, kind), status, headers)
 
 
 async def _answer_and_drain(
@@ -199,7 +198,7 @@ class Guard:
 
         path = without_key(scope["path"])[:1000]
         with (
-            trace.scope(portal=f"portal-{next(REQUESTS)}"),
+            trace.scope(portal=request_id()),
             trace.event("PORTAL", method=scope["method"], path=path) as event,
         ):
             await self._answer(scope, receive, send_and_count)

@@ -9,9 +9,10 @@ import resource
 import socket
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from swathe.core.errors import SettingsError
@@ -21,10 +22,11 @@ from swathe.portal.app import ProgramCheck, make_app, open_portal
 from swathe.portal.config import AlgorithmSettings
 from swathe.portal.http.access_log import start_log
 from swathe.portal.http.connections import with_limits
+from swathe.portal.http.request_ids import ProxyIds, name_log_lines
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from swathe.portal.config import Config
@@ -79,8 +81,9 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     for name in IMPORTS:
         import_module(name)
     allow_files()
-    if config.server.access_log:
-        start_log()
+    if config.server.log_form is not None:
+        start_log(config.server.log_form)
+    name_log_lines()
     # The engine reads its stores from this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:
@@ -89,13 +92,12 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
         server = Server(
             portal.stopping,
             uvicorn.Config(
-                make_app(portal),
+                _behind_proxies(make_app(portal), config.server.proxies),
                 http=with_limits(AutoHTTPProtocol, config),
                 ws="none",
                 log_level="warning",
                 access_log=False,
-                proxy_headers=bool(config.server.proxies),
-                forwarded_allow_ips=list(config.server.proxies),
+                proxy_headers=False,
                 server_header=False,
                 timeout_graceful_shutdown=PATIENCE_S,
             ),
@@ -105,6 +107,17 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
         sys.setswitchinterval(SWITCH_S)
         tell(url_of(config, listener))
         server.run(sockets=[listener])
+
+
+def _behind_proxies(app: Any, proxies: Sequence[str]) -> Any:
+    """Return the application with what trusted proxies say of the client and the request.
+
+    Types are those of ASGI, which uvicorn and Starlette write differently.
+    """
+    if not proxies:
+        return app
+    with_addresses: Any = ProxyHeadersMiddleware(app, list(proxies))
+    return ProxyIds(with_addresses, proxies)
 
 
 def allow_files() -> None:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -56,6 +56,12 @@ def _full_path(raw: object) -> Path:
     raise ValueError(f"expected an absolute path, found {short_text(raw)}")
 
 
+def _access_log(raw: object) -> object:
+    if raw == "json" or isinstance(raw, bool):
+        return raw
+    raise ValueError(f"expected true, false or 'json', found {short_text(raw)}")
+
+
 def _condition(requirement: str, is_met: Callable[[str], object]) -> AfterValidator:
     """Return a check of texts: one passes if `is_met` returns a true value for it."""
 
@@ -92,6 +98,7 @@ BrokerUrl = Annotated[str, _condition("mqtt://HOST[:PORT]", _is_broker_url)]
 Topic = Annotated[
     str, _condition("names of letters, digits, '_.-' with '/' between", TOPIC.fullmatch)
 ]
+AccessLog = Annotated[bool | Literal["json"], BeforeValidator(_access_log)]
 FullPath = Annotated[Path, BeforeValidator(_full_path)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Slots = Annotated[int, Field(ge=0, le=10**6)]

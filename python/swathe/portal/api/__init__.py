@@ -24,6 +24,7 @@ from swathe.portal.api import (
     subscriptions,
 )
 from swathe.portal.api.models import ErrorModel
+from swathe.portal.http.problem_documents import error_content
 from swathe.portal.http_errors import headers_of, request_fault, status_of, text_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def make_api(portal: Portal) -> FastAPI:
 def _answer(
     status: int, error: str, kind: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    return JSONResponse({"error": error, "kind": kind}, status, headers)
+    return JSONResponse(error_content(error, kind), status, headers)
 
 
 async def _swathe_error(request: Request, error: Exception) -> JSONResponse:

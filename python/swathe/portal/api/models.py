@@ -91,10 +91,11 @@ def list_of(model: Any) -> Any:
 
 
 class ErrorModel(BaseModel):
-    """An error: a message, and the name of its class in `swathe.errors`."""
+    """An error: a message, its class in `swathe.errors`, and the id of the request."""
 
     error: str
     kind: str
+    request_id: str
 
 
 class CommonOptionsModel(ApiModel):

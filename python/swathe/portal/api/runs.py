@@ -16,6 +16,7 @@ from swathe.portal.access import Reader
 from swathe.portal.api import models
 from swathe.portal.context import portal_of
 from swathe.portal.http.ranges import is_unchanged
+from swathe.portal.http.request_ids import request_id
 from swathe.portal.http_errors import text_of
 from swathe.portal.readable_run import ReadRun
 from swathe.portal.run_overview import overview_of
@@ -174,6 +175,7 @@ def _problem(error: SwatheError, values: dict[str, Any]) -> Response:
     problem = models.SettingsProblem(
         error=text,
         kind=type(error).__name__,
+        request_id=request_id(),
         title=TITLE,
         status=422,
         detail=text,

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from swathe.core.errors import LimitError
 from swathe.portal.http.headers import SECURITY
 from swathe.portal.http.problem_documents import PROBLEM, has_problems, problem_content
+from swathe.portal.http.request_ids import networks
 from swathe.portal.http.shares import Shares
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
@@ -77,15 +77,6 @@ class ConnectionCounts:
         except ValueError:
             return False
         return any(ip_address in network for network in self._proxies)
-
-
-def networks(addresses: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Parse addresses and networks of proxies.
-
-    Raises:
-        ValueError: If a text is neither.
-    """
-    return [ipaddress.ip_network(address) for address in addresses]
 
 
 def refusal(status: int, text: str, path: str = "") -> bytes:

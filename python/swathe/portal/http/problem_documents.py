@@ -1,4 +1,4 @@
-"""Errors of the interfaces of OGC and STAC: problem documents (RFC 9457)."""
+"""Errors in JSON: problem documents (RFC 9457) of OGC and STAC, and those of `/api`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
+
+from swathe.portal.http.request_ids import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +27,18 @@ def has_problems(path: str) -> bool:
 def problem_content(status: int, detail: str, kind: str = OTHER) -> dict[str, Any]:
     """Return the content of a problem document, as in `problem_response`."""
     title = HTTPStatus(status).phrase if kind == OTHER else kind.rpartition("/")[2]
-    return {"type": kind, "title": title, "status": status, "detail": detail}
+    content = {"type": kind, "title": title, "status": status, "detail": detail}
+    return content | _occurrence()
+
+
+def error_content(error: str, kind: str) -> dict[str, Any]:
+    """Return the content of an error of `/api`: its text, and its class in `swathe.errors`."""
+    return {"error": error, "kind": kind} | _occurrence()
+
+
+def _occurrence() -> dict[str, str]:
+    """Return the id of the request; nothing for one that was refused before it had one."""
+    return {"request_id": name} if (name := request_id()) else {}
 
 
 def problem_response(

@@ -22,6 +22,7 @@ from swathe.core.format import harmless_text
 from swathe.core.value_errors import fault_text
 from swathe.portal.access import cookie_of, token_of
 from swathe.portal.context import portal_of
+from swathe.portal.http.request_ids import request_id
 from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
@@ -101,6 +102,7 @@ def error_page(request: Request, status: int, message: str) -> HTMLResponse:
         status=status,
         phrase=HTTPStatus(status).phrase,
         message=message,
+        request_id=request_id() if status >= 500 else "",
     )
 
 

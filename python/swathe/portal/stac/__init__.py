@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from swathe import _swathe
 from swathe.core.errors import DatasetError, SwatheError
 from swathe.portal.context import portal_of
+from swathe.portal.http.request_ids import request_id
 from swathe.portal.http_errors import headers_of, request_fault, status_of, text_of
 from swathe.portal.stac import routes
 
@@ -54,7 +55,11 @@ async def to_landing_page(request: Request) -> RedirectResponse:
 
 def _answer(status: int, description: str, headers: Any = None) -> JSONResponse:
     """Return an error as OGC API Features has it."""
-    return JSONResponse({"code": str(status), "description": description}, status, headers)
+    return JSONResponse(
+        {"code": str(status), "description": description, "request_id": request_id()},
+        status,
+        headers,
+    )
 
 
 async def _swathe_error(_request: Request, error: Exception) -> JSONResponse:
