@@ -41,7 +41,7 @@ class Database:
     """A database that is open and up to date."""
 
     def __init__(self, url: sqlalchemy.URL) -> None:
-        self._url_text = _url_text_of(url)
+        self._url_text = url_text_of(url)
         self._secrets = _secrets(url)
         try:
             self._engine = make_engine(url)
@@ -67,7 +67,7 @@ class Database:
             CatalogError: If it cannot be opened, is not a Swathe database, or was made by a newer
                 Swathe, or by one before the first version.
         """
-        address = _parse_url(url or default_url())
+        address = parse_url(url or default_url())
         if address.get_backend_name() == "sqlite":
             _make_room(address)
         database = cls(address)
@@ -218,7 +218,7 @@ def is_locked(url: str | None = None) -> bool:
     Raises:
         CatalogError: If the URL is not that of a catalogue.
     """
-    address = _parse_url(url or default_url())
+    address = parse_url(url or default_url())
     path = address.database or ""
     if address.get_backend_name() != "sqlite" or path.startswith("file:"):
         return True
@@ -232,7 +232,12 @@ def is_locked(url: str | None = None) -> bool:
     return False
 
 
-def _parse_url(url: str) -> sqlalchemy.URL:
+def parse_url(url: str) -> sqlalchemy.URL:
+    """Parse the URL of a catalogue.
+
+    Raises:
+        CatalogError: If it is not one.
+    """
     hint = "a database's URL is sqlite:////absolute/path or postgresql+psycopg://user@host/name"
     try:
         address = sqlalchemy.make_url(url)
@@ -264,7 +269,8 @@ def _secrets(url: sqlalchemy.URL) -> list[str]:
     return [secret for secret in secrets if secret]
 
 
-def _url_text_of(url: sqlalchemy.URL) -> str:
+def url_text_of(url: sqlalchemy.URL) -> str:
+    """Return a URL for messages, without its secrets."""
     query = {
         name: "***" if _SECRET_PARAMETER.search(name) else value
         for name, value in url.query.items()
@@ -280,9 +286,9 @@ def _make_room(url: sqlalchemy.URL) -> None:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
         size = os.stat(path).st_size if os.path.isfile(path) else 0
     except (OSError, ValueError) as error:
-        raise CatalogError(f"{_url_text_of(url)}: cannot make its folder: {error}") from error
+        raise CatalogError(f"{url_text_of(url)}: cannot make its folder: {error}") from error
     if 0 < size < SMALLEST_SQLITE_BYTES:
-        raise CatalogError(f"{_url_text_of(url)}: file is not a database")
+        raise CatalogError(f"{url_text_of(url)}: file is not a database")
 
 
 def _migrate(connection: Connection) -> None:

@@ -21,6 +21,8 @@ from swathe.portal.metrics import metrics_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from swathe.portal.config import Config
+
 router = APIRouter(include_in_schema=False)
 reader = needs("read")
 LEAST_BYTES = 100_000_000
@@ -94,14 +96,14 @@ def readiness_of(portal: Portal) -> dict[str, bool]:
     return {
         **health_of(portal),
         "tables": tables,
-        "results": can_write(results_folder(portal)),
+        "results": can_write(results_folder(portal.config)),
         "running": not portal.stopping.is_set(),
     }
 
 
-def results_folder(portal: Portal) -> Path:
+def results_folder(config: Config) -> Path:
     """Return the local folder in which results are made."""
-    results = portal.config.results
+    results = config.results
     folder = results.folder if results.store is None else results.scratch
     return folder or Path("/tmp")
 
@@ -119,7 +121,7 @@ def can_write(folder: Path) -> bool:
 def disk_bytes(portal: Portal) -> tuple[int, int]:
     """Return the free and the total disk space for results, bytes; 0 if the disk is missing."""
     try:
-        usage = shutil.disk_usage(results_folder(portal))
+        usage = shutil.disk_usage(results_folder(portal.config))
     except OSError:
         return 0, 0
     return usage.free, usage.total

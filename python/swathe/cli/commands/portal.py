@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from swathe.cli.commands import token
-from swathe.cli.options import Certificates, Insecure, Json
-from swathe.cli.output import print_json
+from swathe.cli.options import Certificates, Insecure, Json, PortalConfig
+from swathe.cli.output import print_json, print_line
 from swathe.cli.usage import Group
 
 app = typer.Typer(help="Run a portal, and manage the tokens of its users.", no_args_is_help=True)
@@ -71,6 +72,31 @@ def serve(
             typer.echo(f"portal: {url}")
 
     run(settings, tell)
+
+
+@app.command()
+def doctor(config: PortalConfig = None, as_json: Json = False) -> None:
+    """Check settings, disk, database, clock, stores, certificates, sandbox and pool of a portal.
+
+    The exit code is 1 if one of them fails.
+    """
+    from swathe.core.errors import SettingsError
+
+    try:
+        from swathe.portal.doctor import examine
+    except ImportError as error:
+        raise SettingsError(f"{error}; try: pip install 'swathe[portal]'") from error
+    checks = []
+    for check in examine(config):
+        checks.append(check)
+        if not as_json:
+            remedy = f"; {check.remedy}" if check.remedy else ""
+            print_line(f"{check.state:4} {check.name}: {check.text}{remedy}")
+    failing = any(check.state == "FAIL" for check in checks)
+    if as_json:
+        print_json({"works": not failing, "checks": [asdict(check) for check in checks]})
+    if failing:
+        raise typer.Exit(1)
 
 
 app.add_typer(token.app, cls=Group, name="token")

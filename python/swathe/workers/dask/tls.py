@@ -102,6 +102,23 @@ def certificate_folder(
     return state_folder() / "pools" / f"loopback-{address.port}"
 
 
+def last_days(folder: Path) -> dict[str, datetime]:
+    """Return when each certificate in a folder ends, by the name of its file.
+
+    Raises:
+        SettingsError: If the folder or a certificate cannot be read, is not one, or others may
+            change it.
+    """
+    from cryptography import x509
+
+    _check_folder(folder)
+    ends = {}
+    for path in sorted(folder.glob("*.pem")):
+        _check(path)
+        ends[path.name] = x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
+    return ends
+
+
 def insecure_warning(address: Address) -> str:
     """Return the warning for a pool without certificates."""
     who = "every user of this machine" if is_loopback(address.host) else "WHOEVER REACHES IT"
