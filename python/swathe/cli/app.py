@@ -72,7 +72,7 @@ OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
 COMMANDS = {
     **dict.fromkeys(("cut", "reduce", "algorithm", "library", "environment"), CUTTING),
     **dict.fromkeys(("info", "predict", "sample", "demo"), CUTTING),
-    **dict.fromkeys(("store", "stripe", "tape", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("store", "stripe", "tape", "dataset", "catalog", "cache", "find"), ARCHIVE),
     **dict.fromkeys(("run", "superfile"), ARCHIVE),
     **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "order", "subscribe", "subscription"), PORTAL),

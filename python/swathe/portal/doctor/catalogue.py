@@ -36,7 +36,7 @@ def database(config: Config) -> Check:
                 "database",
                 "WARN",
                 f"{_text(status)}; its tables are of an older version",
-                "back it up; the portal migrates it when it starts",
+                "back it up (swathe catalog backup FILE); the portal migrates it when it starts",
             )
         with Catalog.open(config.catalog.database) as catalog:
             catalog.check_writable()
