@@ -109,6 +109,7 @@ OPERATIONS = (
     "POST /subscriptions/{subscription_id}/resume",
     "DELETE /subscriptions/{subscription_id}",
     "DELETE /datasets/{name}",
+    "GET /datasets/{name}/moc",
 )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         add,
         list,
         mirror,
+        moc,
         plan_mirror,
         remove,
         show,
@@ -24,7 +25,17 @@ if TYPE_CHECKING:
     )
     from swathe.datasets.scan import ScanReport, SkippedObject
 
-_NAMES = ("DatasetCondition", "add", "list", "mirror", "plan_mirror", "remove", "show", "sync")
+_NAMES = (
+    "DatasetCondition",
+    "add",
+    "list",
+    "mirror",
+    "moc",
+    "plan_mirror",
+    "remove",
+    "show",
+    "sync",
+)
 
 __all__ = [
     "Dataset",
@@ -36,6 +47,7 @@ __all__ = [
     "add",
     "list",
     "mirror",
+    "moc",
     "plan_mirror",
     "remove",
     "show",

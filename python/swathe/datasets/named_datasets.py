@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection
 
+    from mocpy import MOC
+
     from swathe.catalog import Catalog, Dataset, Replica
     from swathe.core.argument_checks import Stage
     from swathe.datasets.mirror_plan import MirrorPlan
@@ -134,6 +136,34 @@ def sync(
             catalog.set_calib_level(name, calib_level)
         dataset = catalog.dataset(name)
         return update(catalog, dataset, objects, threads, progress, reread, stage=stage)
+
+
+def moc(name: str, *, order: int = 10) -> MOC:
+    """Return the sky that the readable images of a dataset cover, as a MOC (IVOA).
+
+    It needs `pip install 'swathe[moc]'`.
+
+    Example:
+        >>> swathe.datasets.moc("frames", order=9).sky_fraction
+
+    Args:
+        name: name of the dataset.
+        order: HEALPix order of the smallest cells, 0 to 11; those of 10 have 3.4 arcminutes.
+
+    Returns:
+        An object of mocpy. A cell that an image touches belongs to it.
+
+    Raises:
+        NoSuchDatasetError: If there is no such dataset.
+        DatasetError: If none of its images is on the sky, or the order is invalid.
+        OptionError: If mocpy is not installed.
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+    from swathe.datasets.sky_coverage import moc_of
+
+    with Catalog.open() as catalog:
+        return moc_of(catalog, check_text("name", name), order)
 
 
 def update(

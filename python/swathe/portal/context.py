@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ from swathe.core.errors import AccessError, CatalogError
 from swathe.core.host import in_url, is_loopback
 from swathe.portal.cache_sizes import CacheSizes
 from swathe.portal.http.response_counts import ResponseCounts
+from swathe.portal.mocs import Mocs
 from swathe.portal.run_pictures import OpenSuperfiles
 from swathe.portal.run_requests import Predictions
 
@@ -74,6 +76,11 @@ class Portal:
     superfiles: OpenSuperfiles = field(default_factory=OpenSuperfiles)
     cache_sizes: CacheSizes = field(default_factory=CacheSizes)
     stopping: threading.Event = field(default_factory=threading.Event)
+
+    @cached_property
+    def mocs(self) -> Mocs:
+        """MOCs of datasets."""
+        return Mocs(self.catalog)
 
     def sees_all(self, user: User | None) -> bool:
         """Return whether a user may see the data of all users and the details of the machine."""

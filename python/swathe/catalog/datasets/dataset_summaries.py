@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, func, literal, select
+import numpy as np
+from sqlalchemy import BigInteger, case, func, literal, select
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets.datasets import dataset_number
@@ -13,7 +16,16 @@ from swathe.catalog.datasets.granules import GRANULE_COLUMNS, granule_of
 from swathe.catalog.records.datasets import ORDER, Granule, State
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 
-NO_SPAN = (None, None, 0, 0)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+PART_RANGES = 50_000
+"""Ranges that are read at once."""
+FEW = 20
+"""A dataset with less than this part of all images is read image by image."""
+NO_SPAN = (None, None, 0, 0, None, None)
 PRESENT = (
     select(ReplicaRow.id)
     .where(
@@ -37,6 +49,8 @@ class DatasetSummary:
         bands: number of images per filter, most frequent first.
         images_on_sky: number of images with a sky position.
         arrays_on_earth: number of arrays with a place on the Earth.
+        em_min: shortest wavelength, metres.
+        em_max: longest wavelength, metres.
     """
 
     bytes: int = 0
@@ -45,6 +59,8 @@ class DatasetSummary:
     bands: dict[str, int] = field(default_factory=dict)
     images_on_sky: int = 0
     arrays_on_earth: int = 0
+    em_min: float | None = None
+    em_max: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,8 @@ class Summaries(Database):
             func.max(GranuleRow.t_max),
             func.count(GranuleRow.s_ra),
             func.count(GranuleRow.lon),
+            func.min(GranuleRow.em_min),
+            func.max(GranuleRow.em_max),
         )
         bands = select(images, GranuleRow.band, func.count())
         with self._reading() as session:
@@ -99,6 +117,8 @@ class Summaries(Database):
                 bands=bands_of.get(of, {}),
                 images_on_sky=span_of.get(of, NO_SPAN)[2],
                 arrays_on_earth=span_of.get(of, NO_SPAN)[3],
+                em_min=span_of.get(of, NO_SPAN)[4],
+                em_max=span_of.get(of, NO_SPAN)[5],
             )
             for of, name in names.items()
         }
@@ -134,6 +154,37 @@ class Summaries(Database):
                 DatasetProblem(f"{store}:{path}", state, reason)
                 for store, path, state, reason in rows
             ]
+
+    def sky_ranges(self, dataset: str) -> Iterator[NDArray[np.int64]]:
+        """Yield the cells of the footprints of readable images, in no order.
+
+        They are ranges of HEALPix cells of order 29, first and last, some 50,000 at a time.
+
+        Raises:
+            NoSuchDatasetError: If there is no such dataset.
+        """
+        with self._reading() as session:
+            is_of_dataset = GranuleRow.dataset_id == dataset_number(session, dataset)
+            counts = select(func.count(), func.sum(case((is_of_dataset, 1), else_=0)))
+            total, own = session.execute(counts.select_from(GranuleRow)).one()
+            # Of a large part of all, a scan in the order of the table is many times faster than to
+            # look each up. A sum, so that its index is not used.
+            number: Any = FootprintRow.granule_id
+            if (own or 0) * FEW > total:
+                number = number + 0
+            query = select(FootprintRow.first, FootprintRow.last).where(
+                number.in_(select(GranuleRow.id).where(is_of_dataset, PRESENT))
+            )
+            connection = session.connection()
+            # The driver's own cursor: to make rows of SQLAlchemy would take most of the time.
+            statement = query.compile(connection, compile_kwargs={"literal_binds": True})
+            driver: Any = connection.connection.driver_connection
+            cursor = driver.cursor() if self._on_sqlite else driver.cursor(name="sky_ranges")
+            with closing(cursor):
+                cursor.execute(str(statement))
+                while part := cursor.fetchmany(PART_RANGES):
+                    numbers = np.fromiter(chain.from_iterable(part), np.int64, 2 * len(part))
+                    yield numbers.reshape(-1, 2)
 
     def coverage(self, order: int, dataset: str | None = None) -> list[tuple[int, int, int]]:
         """Return the sky coverage of readable images: number of the image, first and last cell.

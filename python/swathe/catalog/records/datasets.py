@@ -20,6 +20,10 @@ CALIB_LEVELS = range(5)
 several, 4 result of an analysis."""
 ORDER = 29
 """Order of the HEALPix cells of footprints: the finest that 64 bits hold."""
+MOC_ORDER = 10
+"""HEALPix order of the smallest cells of a MOC: 3.4 arcminutes."""
+MOST_MOC_ORDER = 11
+"""Largest order. At most 12 * 4**11 / 2 ranges are held, 0.4 GB, whatever is covered."""
 ALL_CELLS = 12 * 4**ORDER
 LEVELS = range(0, 33, 2)
 """Ranges of one level are at most `4 ** level` cells long; the whole sky is 12 * 4 ** 29."""

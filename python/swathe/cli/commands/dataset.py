@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swathe.catalog.records.datasets import MOC_ORDER, MOST_MOC_ORDER
 from swathe.cli.commands.objects import show_detours
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_line, print_table, print_text
@@ -16,6 +17,7 @@ from swathe.core.format import count_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.datasets import Dataset, MirrorPlan, MirrorReport, ScanReport, SkippedObject
+    from swathe.datasets.sky_coverage import MocFormat
 
 app = typer.Typer(
     help="Catalogue the images of a store, so that they can be searched.", no_args_is_help=True
@@ -328,6 +330,43 @@ def show(name: Name, as_json: Json = False) -> None:
     if len(faults) > SHOWN_FAULTS:
         more = f"swathe dataset show {name} --json"
         typer.echo(f"    and {len(faults) - SHOWN_FAULTS:,} more: {more}")
+
+
+@app.command()
+def moc(
+    name: Name,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="File to write: .fits, .json, or .txt (ASCII)."),
+    ],
+    order: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_MOC_ORDER,
+            help="HEALPix order of the smallest cells (10: 3.4 arcminutes).",
+        ),
+    ] = MOC_ORDER,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write the sky that the images of a dataset cover, as a MOC (Multi-Order Coverage map)."""
+    from swathe import datasets
+    from swathe.core.errors import OptionError
+    from swathe.core.outputs import write_file
+    from swathe.datasets.sky_coverage import moc_content
+
+    forms: dict[str, MocFormat] = {".fits": "fits", ".json": "json", ".txt": "ascii"}
+    if output.suffix not in forms:
+        raise OptionError(f"-o: expected a name with .fits, .json or .txt, found {output.name!r}")
+    coverage = datasets.moc(name, order=order)
+    content = moc_content(coverage, forms[output.suffix])
+    write_file(output, lambda file: file.write(content), overwrite=overwrite)
+    part = float(coverage.sky_fraction)
+    if as_json:
+        print_json({"file": str(output), "order": order, "sky_fraction": part})
+    else:
+        print_line(f"{output}: {part:.4%} of the sky, cells of order {order}")
 
 
 @app.command()

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from swathe import _swathe
 from swathe.catalog import SCOPES, GranuleQuery, this_host
+from swathe.catalog.records.datasets import MOC_ORDER, MOST_MOC_ORDER
 from swathe.core.errors import DatasetError
 from swathe.datasets.search import find
+from swathe.datasets.sky_coverage import MocFormat
 from swathe.operations.registry import formats, operations
 from swathe.portal.access import Reader, Submitter
 from swathe.portal.api import models
 from swathe.portal.context import Portal, portal_of
+from swathe.portal.http.ranges import is_unchanged
 from swathe.portal.users import User
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["holdings"])
 
+BYTES = {"schema": {"type": "string", "format": "binary"}}
 MOST_FOOTPRINTS = 20_000
 MOST_IMAGES = 10_000
 MOST_OBJECTS = 10_000
@@ -95,6 +99,37 @@ def footprints(
             if match.granule.footprint is not None
         ],
     }
+
+
+@router.get(
+    "/datasets/{name}/moc",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "A MOC.",
+            "content": {"application/fits": BYTES, "application/json": {}, "text/plain": {}},
+        },
+        304: {"description": "The dataset is unchanged."},
+    },
+)
+def moc(
+    request: Request,
+    _user: Reader,
+    name: Name,
+    order: Annotated[
+        int, Query(ge=0, le=MOST_MOC_ORDER, description="HEALPix order of the smallest cells.")
+    ] = MOC_ORDER,
+    form: Annotated[MocFormat, Query(alias="format", description="FITS, JSON or ASCII.")] = "fits",
+) -> Response:
+    """Return the sky that the images of a dataset cover, as a MOC (IVOA)."""
+    mocs = portal_of(request).mocs
+    key = mocs.key(name, order, form)
+    headers = {"ETag": key.tag, "Cache-Control": "no-cache, private"}
+    if is_unchanged(request, key.tag):
+        return Response(status_code=304, headers=headers)
+    headers["Content-Disposition"] = f'attachment; filename="{name}.moc.{form}"'
+    kind = "text/plain" if form == "ascii" else f"application/{form}"
+    return Response(mocs.content(key), 200, headers, kind)
 
 
 @router.get("/stores", response_model=models.StoreList)
