@@ -30,6 +30,7 @@ from swathe.core.toml_settings import (
     value_error,
 )
 from swathe.portal.hint_settings import MailSettings, MqttSettings
+from swathe.portal.observatory_settings import NO_AUTHORITY, ObservatorySettings
 from swathe.portal.setting_types import (
     AccessLog,
     Address,
@@ -37,7 +38,6 @@ from swathe.portal.setting_types import (
     Count,
     FullPath,
     HostPort,
-    Identifier,
     Network,
     Origin,
     Positive,
@@ -53,8 +53,6 @@ from swathe.sandbox.request import Mode
 if TYPE_CHECKING:
     from swathe.workers.autoscale.policy import GrowthLimits
 
-NO_AUTHORITY = "swathe.invalid"
-"""Authority of identifiers that are only used on this machine."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -335,14 +333,6 @@ class DatasetSettings:
 
     watch: tuple[Annotated[str, Field(min_length=2, max_length=100)], ...] = ()
     every_s: Annotated[float, Field(ge=1, le=86_400)] = 60.0
-
-
-@dataclass(frozen=True)
-class ObservatorySettings:
-    """Identifier and title of this archive in the Virtual Observatory."""
-
-    authority: Identifier = NO_AUTHORITY
-    title: str = "Swathe"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from swathe.sandbox import UserIds
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}")
 TOPIC = re.compile(r"[\w.-]{1,50}(?:/[\w.-]{1,50}){0,5}", re.ASCII)
+LONGEST_LINE = 4000
 ORIGIN = "http(s)://host[:port], with no path"
 
 
@@ -37,6 +38,10 @@ def _is_origin(text: str) -> bool:
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
     is_complete = f"{parts.scheme}://{parts.netloc}" == text
     return is_complete and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
+
+
+def _is_line(text: str) -> bool:
+    return not text or (text.isprintable() and not text.isspace() and len(text) <= LONGEST_LINE)
 
 
 def _is_host_port(text: str) -> bool:
@@ -85,6 +90,17 @@ Origin = Annotated[
 ]
 PublicUrl = Annotated[
     str, _condition(ORIGIN, lambda text: not text or _is_origin(text.rstrip("/")))
+]
+PublicPage = Annotated[
+    str,
+    _condition(
+        "http(s)://host[:port]/...",
+        lambda text: not text or _is_origin("/".join(text.split("/", 3)[:3])),
+    ),
+    Field(max_length=1000, pattern=r"^[!-~]*$"),
+]
+Line = Annotated[
+    str, _condition("printable text of up to 4,000 characters", lambda text: _is_line(text))
 ]
 Identifier = Annotated[
     str, _condition("three or more letters, digits, '.', '-'", AUTHORITY.fullmatch)

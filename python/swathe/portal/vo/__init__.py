@@ -16,7 +16,7 @@ from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
 from swathe.portal.http.response_counts import ROUTE
 from swathe.portal.vo import files, viewer
-from swathe.portal.vo.discovery import links, query, vosi
+from swathe.portal.vo.discovery import links, query, registry, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
@@ -88,4 +88,6 @@ ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
     ("/image/pixel", viewer.pixel, "read", GET),
     ("/image/spectrum", viewer.spectrum, "read", GET),
     ("/image/place", viewer.place, "read", GET),
+    ("/registry", registry.record, "read", GET),
+    ("/registry/{dataset}", registry.dataset_record, "read", GET),
 ]
