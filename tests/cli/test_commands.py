@@ -172,7 +172,7 @@ PYTHON = {
     "trace export": ("swathe.trace.export_chrome", "swathe.trace.export_otlp"),
 }
 """The public names that do what a command does. Those of a group have the names of its commands."""
-ONLY_SHELL = {"demo", "portal", "pool", "bench", "store export", "stripe serve"}
+ONLY_SHELL = {"demo", "portal", "pool", "bench", "catalog", "store export", "stripe serve"}
 """Programs that run until they are stopped, and work of operators on the machine of a portal."""
 
 

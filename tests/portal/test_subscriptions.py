@@ -180,7 +180,7 @@ def test_other_words_are_refused_with_the_right_one(ask: Client, old: str, new: 
 def test_invalid_subscriptions_are_refused(ask: Client, fields: dict[str, Any]) -> None:
     answer = ask("POST", "/subscriptions", json={**NEW, **fields})
     assert answer.status_code in (404, 422), answer.text
-    assert set(answer.json()) == {"error", "kind"}
+    assert set(answer.json()) == {"error", "kind", "request_id"}
 
 
 def test_a_dataset_in_the_folder_of_results_is_refused(ask: Client) -> None:

@@ -334,7 +334,8 @@ class Section:
                 ([*start[:-2], row, start[-1]][::-1], [*stop[:-2], row + 1, stop[-1]][::-1])
                 for row in rows
             )
-            data = np.concatenate([each.data for each in cuts], axis=-2)
+            pixels = [each.data for each in cuts]
+            data = np.concatenate(pixels, axis=-2, dtype=pixels[0].dtype)
             rest[-2] = slice(None, None, 1 if step > 0 else -1)
         else:
             data = self._image.cut_all_axes(start[::-1], stop[::-1], "strict").data
