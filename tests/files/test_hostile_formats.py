@@ -230,6 +230,23 @@ def test_two_values_for_nothing_are_both_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(actual, expected)
 
 
+def test_names_that_are_no_text_spoil_nothing_else(path: Path) -> None:
+    """h5py has bytes for them."""
+    with h5py.File(path, "w") as file:
+        file["plane"] = VALUES
+        file["other"] = VALUES
+        file["plane"].attrs["good"], file["plane"].attrs["wrong"] = 3, 4
+    content = path.read_bytes()
+    for name in (b"wrong\0", b"other\0"):
+        assert content.count(name) == 1
+        content = content.replace(name, b"\xff\xfe" + name[2:])
+    path.write_bytes(content)
+    file = opened(path)
+    assert sorted(file) == ["/\\xff\\xfeher", "/plane"]
+    assert file["/plane"].attrs == {"good": 3, "\\xff\\xfeong": 4}
+    np.testing.assert_array_equal(file["/plane"].data, VALUES)
+
+
 @pytest.mark.parametrize("name", ["scale_factor", "add_offset"])
 def test_a_scale_that_is_nan_leaves_no_value(path: Path, name: str) -> None:
     with h5py.File(path, "w") as file:

@@ -62,7 +62,7 @@ MOST_ELEMENT_BYTES = 1 << 16
 NO_CHUNK_ELEMENTS = 1 << 16
 """Elements of a chunk of an array without data, at most."""
 ERRORS = (
-    *(AssertionError, KeyError, OSError, OverflowError),
+    *(AssertionError, AttributeError, KeyError, OSError, OverflowError),
     *(RuntimeError, TypeError, ValueError),
 )
 """What h5py raises for damaged files."""
@@ -191,7 +191,8 @@ def tree_of(root: h5py.File) -> _Tree:
         prefix, group = waiting.pop(0)
         for name in group:
             count += 1
-            path = f"{prefix}/{name}".encode("utf-8", "backslashreplace").decode()
+            # A name that is not valid UTF-8 is bytes.
+            path = f"{prefix}/{encode_attribute(name)}"
             if count > MOST_OBJECTS or path.count("/") > DEEPEST:
                 raise FormatError(
                     f"{path[:200]}: expected {MOST_OBJECTS} objects and {DEEPEST} levels at most"

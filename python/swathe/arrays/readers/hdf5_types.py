@@ -165,14 +165,15 @@ def attributes_of(target: Any) -> dict[str, Any]:
         raise FormatError(f"{target.name}: expected {MOST_ATTRIBUTES} attributes, found {count}")
     attributes = {}
     for name in target.attrs:
-        text = name.encode("utf-8", "backslashreplace").decode()
         if name not in LINKS:
-            attributes[text] = _attribute(target, name)
+            attributes[encode_attribute(name)] = _attribute(target, name)
     return attributes
 
 
-def _attribute(target: Any, name: str) -> Any:
-    of = h5a.open(target.id, name.encode("utf-8", "surrogateescape"))
+def _attribute(target: Any, name: str | bytes) -> Any:
+    """Return an attribute, encoded. A name that is not valid UTF-8 is bytes."""
+    raw = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    of = h5a.open(target.id, raw)
     size = of.get_type().get_size() * of.get_space().get_simple_extent_npoints()
     if size > MOST_ATTRIBUTE_BYTES:
         return f"(an attribute of {size} bytes)"
