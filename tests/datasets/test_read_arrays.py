@@ -425,3 +425,23 @@ def test_the_advice_of_an_error_is_what_the_command_has(run: Runner, tmp_path: P
     cells = ("--array", "a", "--grid", "1deg", "-o", tmp_path / "b.nc")
     text = run.ran("reduce", tmp_path / "a.h5", *cells).err
     assert "expected latitude and longitude" in text and "index" not in text
+
+
+def test_a_place_in_the_sky_that_is_not_catalogued_is_named(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    text = "a: !core/ndarray-1.0.0 {data: [[1, 2], [3, 4]], datatype: int16}"
+    model = "wcs: !<tag:stsci.edu:gwcs/wcs-1.2.0> {name: none}"
+    (tmp_path / "archive" / "a.asdf").write_text(
+        f"#ASDF 1.0.0\n%YAML 1.1\n%TAG ! tag:stsci.edu:asdf/\n--- \n{text}\n{model}\n...\n"
+    )
+    with h5py.File(tmp_path / "archive" / "b.h5", "w") as file:
+        file["a"] = np.zeros((4, 5))
+        cards = {"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0}
+        for name, value in (
+            cards | {"CRPIX1": 1.0, "CRPIX2": 1.0, "CDELT1": -0.1, "CDELT2": 0.1}
+        ).items():
+            file["a"].attrs[name] = value
+    run("store", "add", "disk", tmp_path / "archive")
+    notes = run.json("dataset", "add", "all", "disk:")["notes"]
+    begin = "its place is in the sky, by"
+    assert [note.removeprefix(begin)[:10] for note in sorted(notes)] == [" a GWCS (/", " a WCS in "]

@@ -9,7 +9,9 @@ from swathe.catalog.records.datasets import Granule
 from swathe.core.errors import FormatError, RegionError, SwatheError
 from swathe.datasets.array_metadata import FileMetadata
 from swathe.datasets.array_places import Places
+from swathe.files.places.attribute_wcs import wcs_cards
 from swathe.files.places.coordinates import sureness
+from swathe.files.places.sky import gwcs_path
 
 if TYPE_CHECKING:
     from swathe.catalog.records.datasets import EarthFootprint
@@ -100,6 +102,18 @@ def _has_places(array: Array) -> bool:
     )
 
 
+def _sky_note(array: Array) -> str | None:
+    """Return that an array has a place in the sky, which is not catalogued; `None` without one."""
+    try:
+        model = gwcs_path(array)
+        if model is None and wcs_cards(array) is None:
+            return None
+    except RegionError as error:  # several, or an invalid one
+        return str(error).removeprefix(f"{array.url}, array {array.path}: ")
+    kind = "a WCS in attributes" if model is None else f"a GWCS ({model})"
+    return f"its place is in the sky, by {kind}: datasets have that of FITS only; cut it by sky="
+
+
 def _place(places: Places, array: Array) -> tuple[EarthFootprint | None, str | None]:
     """Return the footprint of an array, or why it has none.
 
@@ -113,6 +127,6 @@ def _place(places: Places, array: Array) -> tuple[EarthFootprint | None, str | N
     except FormatError:
         raise
     except RegionError as error:
-        return None, str(error).removeprefix(label)
+        return None, _sky_note(array) or str(error).removeprefix(label)
     except SwatheError as error:
         return None, str(error)
