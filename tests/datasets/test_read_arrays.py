@@ -437,10 +437,8 @@ def test_a_place_in_the_sky_that_is_not_catalogued_is_named(run: Runner, tmp_pat
     with h5py.File(tmp_path / "archive" / "b.h5", "w") as file:
         file["a"] = np.zeros((4, 5))
         cards = {"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0}
-        for name, value in (
-            cards | {"CRPIX1": 1.0, "CRPIX2": 1.0, "CDELT1": -0.1, "CDELT2": 0.1}
-        ).items():
-            file["a"].attrs[name] = value
+        cards |= {"CRPIX1": 1.0, "CRPIX2": 1.0, "CDELT1": -0.1, "CDELT2": 0.1}
+        file["a"].attrs.update(cards)
     run("store", "add", "disk", tmp_path / "archive")
     notes = run.json("dataset", "add", "all", "disk:")["notes"]
     begin = "its place is in the sky, by"

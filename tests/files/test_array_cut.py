@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import swathe
+from swathe.arrays.array_tree import ArrayDescription, ArrayTree
 from swathe.core.box import Mode
 from swathe.core.errors import (
     FormatError,
@@ -590,10 +591,15 @@ def test_attributes_of_all_arrays_are_read_once_for_an_open_file(
         file["plane"] = np.arange(12).reshape(3, 4)
         for number in range(20):
             file[f"axis{number}"] = np.arange(4)
-    tree = swathe.open(tmp_path / "a.h5").tree
-    counts: list[int] = []
-    find = type(tree)._find_planes
-    monkeypatch.setattr(type(tree), "_find_planes", lambda self: counts.append(1) or find(self))
-    assert [each.path for each in tree.planes()] == ["/plane"]
-    tree.planes().clear()
-    assert tree.only_plane is not None and len(counts) == 1
+    opened: Any = swathe.open(tmp_path / "a.h5")
+    find = ArrayTree._find_planes
+    trees: list[ArrayTree] = []
+
+    def find_and_note(tree: ArrayTree) -> list[ArrayDescription]:
+        trees.append(tree)
+        return find(tree)
+
+    monkeypatch.setattr(ArrayTree, "_find_planes", find_and_note)
+    assert [each.path for each in opened.tree.planes()] == ["/plane"]
+    opened.tree.planes().clear()
+    assert opened.tree.only_plane is not None and len(trees) == 1

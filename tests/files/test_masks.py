@@ -60,10 +60,8 @@ def test_masked_pixels_have_no_value(
     whole = cut(path, box=BOX)
     assert whole.mask.shape == whole.shape
     np.testing.assert_array_equal(np.isnan(whole.physical), whole.mask)
-    inside = cut(path, box=(1, 20, 5, 1))
-    assert inside.mask.any() and (
-        masks.whole_mask(opened(path)["/0"]).sum() == bands * (~HAS_VALUE).sum()
-    )
+    mask = masks.whole_mask(opened(path)["/0"])
+    assert mask is not None and mask.sum() == bands * np.sum(~HAS_VALUE)
     row = cut(path, index={"y": 20, **({"band": 0} if bands > 1 else {})})
     np.testing.assert_array_equal(row.mask, ~HAS_VALUE[20])
 
