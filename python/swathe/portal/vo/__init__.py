@@ -1,8 +1,9 @@
 """The services of the Virtual Observatory, all below `/vo`.
 
-SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`), VOSI 1.1 (`capabilities`,
-`availability`), DALI examples. The handlers are plain routes: parameter parsing by FastAPI would
-take longer than a cut, and does not support names in any case.
+SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`) and 1.0 (`sia1`), VOSI 1.1
+(`capabilities`, `availability`), DALI examples, records for registries. The handlers are plain
+routes: parameter parsing by FastAPI would take longer than a cut, and does not support names in any
+case.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
 from swathe.portal.http.response_counts import ROUTE
 from swathe.portal.vo import files, viewer
-from swathe.portal.vo.discovery import links, query, registry, vosi
+from swathe.portal.vo.discovery import links, query, registry, sia1, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
@@ -71,6 +72,7 @@ ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
     ("/availability", vosi.availability, None, GET),
     ("/examples", vosi.examples, "read", GET),
     ("/query", query.query, "read", BOTH),
+    ("/sia1", sia1.query, "read", BOTH),
     ("/links", links.links, "read", BOTH),
     ("/async", uws.jobs, "read", GET),
     ("/async", uws.create, "submit", POST),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe.catalog import Match
+    from swathe.portal.vo.geometry.regions import SkyRegion
     from swathe.portal.vo.parameters import Interval, RequestParameters
     from swathe.portal.vo.service import Service
 
@@ -189,7 +190,7 @@ def _document(service: Service, request: Request, query_parameters: RequestParam
     form = query_parameters.one("RESPONSEFORMAT")
     if form is not None and form.strip().lower() not in FORMATS:
         raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.quote_value(form)}")
-    most = _most(query_parameters)
+    most = most_rows(query_parameters)
     # One more row shows whether there are more.
     matches = list(islice(_matches(service, query_parameters), most + 1))
     status = "OVERFLOW" if len(matches) > most or most == 0 else "OK"
@@ -202,7 +203,8 @@ def _document(service: Service, request: Request, query_parameters: RequestParam
     return document(results(*notes, table(FIELDS, rows)), *blocks)
 
 
-def _most(query_parameters: RequestParameters) -> int:
+def most_rows(query_parameters: RequestParameters) -> int:
+    """Parse MAXREC: the largest number of images of a response."""
     text = query_parameters.one("MAXREC")
     if text is None:
         return DEFAULT_ROWS
@@ -213,12 +215,25 @@ def _most(query_parameters: RequestParameters) -> int:
 
 def _matches(service: Service, query_parameters: RequestParameters) -> Iterator[Match]:
     """Yield the images that match the parameters."""
-    tests = _tests(query_parameters)
     regions = [parameters.position("POS", value) for value in query_parameters.all("POS")]
     if len(regions) > MOST_REGIONS:
         raise usage(f"POS: expected at most {MOST_REGIONS} regions, found {len(regions)}")
+    yield from each_image(service, query_parameters, regions, _tests(query_parameters))
+
+
+def each_image(
+    service: Service,
+    query_parameters: RequestParameters,
+    regions: Sequence[SkyRegion],
+    tests: list[Test],
+) -> Iterator[Match]:
+    """Yield the images that show any of some regions, and pass all of some tests.
+
+    BAND, TIME, COLLECTION and ID of the parameters are applied, too.
+    """
     if regions:
-        tests.append(lambda match: any(shows(match, region) for region in regions))
+        # First: it is quick, and others need images there.
+        tests.insert(0, lambda match: any(shows(match, region) for region in regions))
     ranges = None
     if regions:
         ranges = sorted(

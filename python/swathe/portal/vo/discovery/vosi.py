@@ -28,6 +28,7 @@ STANDARDS = (
     ("ivo://ivoa.net/std/VOSI#capabilities", "capabilities"),
     ("ivo://ivoa.net/std/VOSI#availability", "availability"),
     ("ivo://ivoa.net/std/SIA#query-2.0", "query"),
+    ("ivo://ivoa.net/std/SIA", "sia1?"),
     (descriptors.DATALINK, "links"),
     (descriptors.SODA, "sync"),
     (descriptors.SODA_ASYNC, "async"),
@@ -95,7 +96,8 @@ async def examples(service: Service, request: Request) -> Response:
 async def root(service: Service, request: Request) -> Response:
     """Return a list of the services."""
     lines = "".join(
-        f"<li><a href={quoteattr(service.url(request, path))}>{path}</a>: {plain(standard)}</li>\n"
+        f"<li><a href={quoteattr(service.url(request, path))}>{path.rstrip('?')}</a>: "
+        f"{plain(standard)}</li>\n"
         for standard, path in STANDARDS
     )
     return _page(service, "Virtual Observatory services", f"<ul>\n{lines}</ul>\n")
