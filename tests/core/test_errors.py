@@ -61,6 +61,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "WebhookError": OSError,
     "LimitError": Exception,
     "TraceError": ValueError,
+    "QueryError": ValueError,
     "SandboxError": OSError,
     "SandboxBusyError": OSError,
     "SandboxUnavailableError": OSError,
@@ -130,7 +131,7 @@ def test_every_class_rust_names_is_there() -> None:
     in_python |= {"SettingsError", "TokenError"}
     in_python |= {"AlgorithmError", "AlgorithmExistsError", "NoSuchAlgorithmError"}
     in_python |= {"SubscriptionError", "NoSuchSubscriptionError", "CursorError"}
-    in_python |= {"DeliveryError", "WebhookError"}
+    in_python |= {"DeliveryError", "WebhookError", "QueryError"}
     in_python |= {"SandboxError", "SandboxUnavailableError", "SandboxBusyError", "ProgramError"}
     in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "NoSuchRunError", "LimitError"}
     elsewhere = {"TraceError"}  # in trace.rs: recording is beside the engine

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from swathe.catalog.algorithms import AlgorithmRecords
 from swathe.catalog.datasets.dataset_summaries import Summaries
 from swathe.catalog.datasets.datasets import Datasets
+from swathe.catalog.datasets.fields_of_view import FieldsOfView
 from swathe.catalog.datasets.granule_table import GranuleCopies
 from swathe.catalog.datasets.granules import Granules
 from swathe.catalog.datasets.objects import Objects
@@ -20,6 +21,7 @@ from swathe.catalog.libraries import LibraryRecords
 from swathe.catalog.near_objects import NearObjectRecords
 from swathe.catalog.outcomes import OutcomeRecords
 from swathe.catalog.profiles import MeasurementRecords
+from swathe.catalog.read_only import ReadOnlyQueries
 from swathe.catalog.reservations import ReservationRecords
 from swathe.catalog.runs import RunRecords
 from swathe.catalog.staging import StagingRecords
@@ -43,6 +45,7 @@ class Catalog(
     Datasets,
     Granules,
     GranuleCopies,
+    FieldsOfView,
     Objects,
     Summaries,
     Tokens,
@@ -52,6 +55,7 @@ class Catalog(
     StagedRows,
     ReservationRecords,
     WorkerReplicaRecords,
+    ReadOnlyQueries,
     RunRecords,
     StagingRecords,
     NearObjectRecords,

@@ -95,6 +95,11 @@ class Database:
         return self._url_text
 
     @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is SQLite, else PostgreSQL."""
+        return self._on_sqlite
+
+    @property
     def _on_sqlite(self) -> bool:
         return self._engine.dialect.name == "sqlite"
 

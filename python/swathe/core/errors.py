@@ -19,6 +19,7 @@
     |  |- PartialOverlapError   the region lies partly outside, and mode="strict"
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
     |- OptionError              options do not fit together         (ValueError)
+    |- QueryError               a query cannot be answered          (ValueError)
     |- TargetsError             the list of targets cannot be read    (ValueError)
     |- OutputError              a result cannot be written            (OSError)
     |  `- OutputExistsError     the file exists, and overwrite=False  (FileExistsError)
@@ -124,6 +125,10 @@ class PixelIndexError(RegionError, IndexError):
 
 class OptionError(SwatheError, ValueError):
     """An option is invalid, or does not go with another."""
+
+
+class QueryError(SwatheError, ValueError):
+    """A query is invalid for the values that it meets, or takes too long."""
 
 
 class TargetsError(SwatheError, ValueError):

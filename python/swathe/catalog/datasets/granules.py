@@ -141,14 +141,22 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: If there is no such dataset.
         """
+        for _, match in self.numbered_granules(granule_query):
+            yield match
+
+    def numbered_granules(self, granule_query: GranuleQuery) -> Iterator[tuple[int, Match]]:
+        """Yield the matching granules as `each_granule` does, with their numbers.
+
+        Raises:
+            NoSuchDatasetError: If there is no such dataset.
+        """
         with self._reading() as session:
             query = _query(session, granule_query)
             parts: Iterable[Any] = (query,)
             if granule_query.ranges is not None:
                 ids = touching(session, granule_query)
                 parts = (query.where(GranuleRow.id.in_(part)) for part in _parts(ids))
-            for _, match in _matches(session, parts, granule_query.limit):
-                yield match
+            yield from _matches(session, parts, granule_query.limit)
 
     def has_more_near(self, granule_query: GranuleQuery, most: int) -> bool:
         """Check whether more than `most` granules touch the cells of a search, of any dataset.

@@ -21,6 +21,8 @@ from swathe.portal.vo.discovery import links, query, registry, sia1, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
+from swathe.portal.vo.tap import metadata
+from swathe.portal.vo.tap import sync as tap_sync
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -82,6 +84,12 @@ ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
     ("/async/{job}/results/{name}", uws.result, "read", GET),
     ("/async/{job}/{child}", uws.child, "read", GET),
     ("/async/{job}/{child}", uws.change_child, "submit", POST),
+    ("/tap/sync", tap_sync.query, "read", BOTH),
+    ("/tap", metadata.capabilities, None, GET),
+    ("/tap/capabilities", metadata.capabilities, None, GET),
+    ("/tap/availability", vosi.availability, None, GET),
+    ("/tap/tables", metadata.tables, None, GET),
+    ("/tap/examples", metadata.examples, None, GET),
     ("/file", files.file, "read", GET),
     ("/preview", viewer.overview, "read", GET),
     ("/image/description", viewer.description, "read", GET),

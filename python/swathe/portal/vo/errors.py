@@ -40,6 +40,7 @@ LABELS: tuple[tuple[type[SwatheError], Label, int], ...] = (
     (errors.RegionError, "UsageError", 400),
     (errors.FormatError, "Error", 422),
     (errors.OptionError, "UsageError", 400),
+    (errors.QueryError, "UsageError", 400),
     (errors.TargetsError, "UsageError", 400),
     (errors.DatasetError, "UsageError", 400),
     (errors.JobError, "UsageError", 400),

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from swathe.portal.context import Portal
 
 
+QUERY_THREADS = 4
+MOST_QUERIES = 50
+"""Maximum number of queries of TAP that wait for a thread or have one."""
+
+
 class Service:
     """The Virtual Observatory services of one portal."""
 
@@ -26,6 +31,8 @@ class Service:
         self.workers = ThreadLimit()
         self.memory = ResponseMemory()
         self.pixels = PixelCache()
+        # Queries may take a minute: cuts do not wait for them.
+        self.queries = ThreadLimit(QUERY_THREADS, MOST_QUERIES)
 
     @property
     def authority(self) -> str:

@@ -117,10 +117,16 @@ class LargeResponse(Response):
 class ThreadLimit:
     """A limited number of threads for long work, with a limited queue."""
 
-    def __init__(self) -> None:
-        """Set up the pool, whose threads start on first use."""
-        self._pool = ThreadPoolExecutor(max(4, 2 * cores()), "vo")
-        self._room = threading.BoundedSemaphore(MOST_WAITING)
+    def __init__(self, threads: int = 0, most: int = MOST_WAITING) -> None:
+        """Set up the pool, whose threads start on first use.
+
+        Args:
+            threads: number of threads; 0: two for each core, at least four.
+            most: largest number of requests that wait for a thread or have one.
+        """
+        self._pool = ThreadPoolExecutor(threads or max(4, 2 * cores()), "vo")
+        self._room = threading.BoundedSemaphore(most)
+        self._most = most
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work in a thread.
@@ -129,7 +135,7 @@ class ThreadLimit:
             VoError: If too many requests wait already.
         """
         if not self._room.acquire(blocking=False):
-            raise busy(f"too many requests are waiting, {MOST_WAITING}; try again soon")
+            raise busy(f"too many requests are waiting, {self._most}; try again soon")
         try:
             future = self._pool.submit(copy_context().run, work)
         except BaseException:

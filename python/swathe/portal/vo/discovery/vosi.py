@@ -34,6 +34,8 @@ STANDARDS = (
     (descriptors.SODA_ASYNC, "async"),
     ("ivo://ivoa.net/std/DALI#examples", "examples"),
 )
+TAP = "ivo://ivoa.net/std/TAP"
+"""TAP describes itself below its own URL, `tap`; here is where it is."""
 
 
 async def capabilities(service: Service, request: Request) -> Response:
@@ -48,6 +50,11 @@ async def capabilities(service: Service, request: Request) -> Response:
             f'<accessURL use="{use}">{url}</accessURL>\n'
             "</interface>\n</capability>\n"
         )
+    parts.append(
+        f'<capability standardID="{TAP}">\n<interface xsi:type="vs:ParamHTTP" role="std" '
+        f'version="1.1">\n<accessURL use="base">{escape(service.url(request, "tap"))}</accessURL>\n'
+        "</interface>\n</capability>\n"
+    )
     parts.append("</vosi:capabilities>\n")
     return Response("".join(parts), 200, media_type=XML)
 
@@ -90,7 +97,7 @@ async def examples(service: Service, request: Request) -> Response:
                 f'<h2 property="name">{plain(title)}</h2>\n'
                 f'<p><a property="query" href={quoteattr(link)}>{plain(text)}</a></p>\n</div>\n'
             )
-    return _page(service, "Examples", "".join(parts) or "<p>There are no images yet.</p>\n")
+    return page(service, "Examples", "".join(parts) or "<p>There are no images yet.</p>\n")
 
 
 async def root(service: Service, request: Request) -> Response:
@@ -98,9 +105,9 @@ async def root(service: Service, request: Request) -> Response:
     lines = "".join(
         f"<li><a href={quoteattr(service.url(request, path))}>{path.rstrip('?')}</a>: "
         f"{plain(standard)}</li>\n"
-        for standard, path in STANDARDS
+        for standard, path in (*STANDARDS, (TAP, "tap/capabilities"))
     )
-    return _page(service, "Virtual Observatory services", f"<ul>\n{lines}</ul>\n")
+    return page(service, "Virtual Observatory services", f"<ul>\n{lines}</ul>\n")
 
 
 def _trouble(service: Service) -> str:
@@ -119,7 +126,8 @@ def _some(service: Service) -> Match | None:
     return None
 
 
-def _page(service: Service, title: str, body: str) -> Response:
+def page(service: Service, title: str, body: str) -> Response:
+    """Return a page of HTML that a program can read as XML."""
     name = plain(service.portal.config.vo.title)
     return HTMLResponse(
         '<?xml version="1.0" encoding="UTF-8"?>\n'

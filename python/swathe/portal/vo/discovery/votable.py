@@ -73,16 +73,29 @@ def info(name: str, value: str, text: str = "") -> str:
 
 def table(fields: Sequence[Field], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table, with empty cells for `None` and NaN."""
+    parts = [table_start(fields, [field.name for field in fields])]
+    parts += map(table_row, rows)
+    parts.append(TABLE_END)
+    return "".join(parts)
+
+
+def table_start(fields: Sequence[Field], identifiers: Sequence[str | None]) -> str:
+    """Return a table up to its first row; each field may have an XML ID."""
     parts = ["<TABLE>\n"]
-    for field in fields:
-        identifier = _attributes({"ID": field.name})
+    for field, name in zip(fields, identifiers, strict=True):
+        identifier = _attributes({"ID": name})
         about = f"<DESCRIPTION>{plain(field.about)}</DESCRIPTION>" if field.about else ""
         parts.append(f"<FIELD{identifier}{field.attributes}>{about}</FIELD>\n")
     parts.append("<DATA><TABLEDATA>\n")
-    for row in rows:
-        parts.append(f"<TR>{''.join(f'<TD>{_cell(value)}</TD>' for value in row)}</TR>\n")
-    parts.append("</TABLEDATA></DATA>\n</TABLE>\n")
     return "".join(parts)
+
+
+def table_row(row: Sequence[Any]) -> str:
+    """Return a row of a table. A cell that is a tuple is an array."""
+    return f"<TR>{''.join(f'<TD>{_cell(value)}</TD>' for value in row)}</TR>\n"
+
+
+TABLE_END = "</TABLEDATA></DATA>\n</TABLE>\n"
 
 
 def param(
@@ -132,6 +145,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "T" if value else "F"
+    if isinstance(value, tuple):
+        return " ".join(map(_cell, value))
     return plain(value) if isinstance(value, str) else repr(value)
 
 

@@ -1,0 +1,1 @@
+"""ADQL: syntax, and its translation to SQL."""

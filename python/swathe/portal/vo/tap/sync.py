@@ -1,0 +1,87 @@
+"""`/vo/tap/sync`: a query, answered at once."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import IO, TYPE_CHECKING, cast
+
+from starlette.responses import Response
+
+from swathe.catalog.read_only import ReadLimit
+from swathe.core.errors import SwatheError
+from swathe.portal.access import downloads_of
+from swathe.portal.http.long_responses import GeneratedResponse
+from swathe.portal.vo import parameters
+from swathe.portal.vo.discovery.votable import MEDIA_TYPE, document, info, results
+from swathe.portal.vo.errors import to_vo_error
+from swathe.portal.vo.tap.answers import write_answer
+from swathe.portal.vo.tap.query_request import QueryRequest
+from swathe.portal.vo.tap.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.requests import Request
+
+    from swathe.portal.users import User
+    from swathe.portal.vo.errors import VoError
+    from swathe.portal.vo.parameters import RequestParameters
+    from swathe.portal.vo.service import Service
+
+LONGEST_S = 60.0
+"""Time limit of a query."""
+SMALL = 1_000_000
+"""Size up to which an answer is sent at once, bytes."""
+
+
+async def query(service: Service, request: Request) -> Response:
+    """Answer a query. Errors are reported as a table."""
+    try:
+        query_parameters = await parameters.read_parameters(request)
+        return await service.queries.run(lambda: _answer(service, request, query_parameters))
+    except SwatheError as error:
+        return error_table(to_vo_error(error))
+
+
+def error_table(error: VoError) -> Response:
+    """Return an error as a VOTable (DALI 1.1, section 4.4)."""
+    content = document(results(info("QUERY_STATUS", "ERROR", error.line)))
+    return Response(content, error.status, dict(error.headers), MEDIA_TYPE)
+
+
+def sources_for(service: Service, request: Request) -> Sources:
+    """Return the tables that a request may query."""
+    user = cast("User", request.state.user)
+    return Sources(
+        on_sqlite=service.portal.catalog.is_sqlite,
+        authority=service.authority,
+        links_url=service.url(request, "links"),
+        owner=user.sees,
+        job_rows=list,
+    )
+
+
+def _answer(service: Service, request: Request, query_parameters: RequestParameters) -> Response:
+    query_request = QueryRequest.read(query_parameters)
+    sources = sources_for(service, request)
+    limit = ReadLimit.of(LONGEST_S)
+    file = cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=SMALL))  # noqa: SIM115
+    try:
+        write_answer(service.portal.catalog, sources, query_request, limit, file)
+        size = file.tell()
+        file.seek(0)
+        if size <= SMALL:
+            return Response(file.read(), 200, media_type=query_request.media_type)
+    except BaseException:
+        file.close()
+        raise
+    return GeneratedResponse(downloads_of(request), _sending(file), query_request.media_type)
+
+
+def _sending(file: IO[bytes]) -> Callable[[Callable[[], bool]], Iterator[bytes]]:
+    def send(_is_gone: Callable[[], bool]) -> Iterator[bytes]:
+        with file:
+            while part := file.read(SMALL):
+                yield part
+
+    return send
