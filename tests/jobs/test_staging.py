@@ -14,7 +14,7 @@ from astropy.io import fits
 from swathe.catalog import Catalog
 from swathe.core.errors import StagingError
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.portal.vo.soda.uws_documents import job_document
+from swathe.portal.vo.uws.documents import job_document
 from swathe.stores.staging import on_disk, stage_wait, stagers, store_staging
 from swathe.stores.staging.hold import TapeHold
 from swathe.stores.staging.model_library import ModelLibrary, sample_library

@@ -395,7 +395,7 @@ def test_orders(pair: Pair, order: str) -> None:
         "s_ra + s_dec": lambda r: None if r["s_dec"] is None else r["s_ra"] + r["s_dec"],
     }
     column, _, word = order.partition(" ") if order not in keys else (order, "", "")
-    key = keys.get(column, lambda r: r[column])
+    key: Callable[[Row], Any] = keys.get(column, lambda r: r[column])
     known = sorted((r for r in rows if key(r) is not None), key=key, reverse=word == "DESC")
     rows = known + [r for r in rows if key(r) is None]
     names = ["obs_id", "t_min", "s_ra"]

@@ -18,7 +18,7 @@ from astropy.io import fits
 from astropy.table import Table
 from pyvo.dal.tap import AsyncTAPJob
 
-from swathe.portal.vo.soda.uws import LONGEST_WAIT_S
+from swathe.portal.vo.uws.handlers import LONGEST_WAIT_S
 from tests.portal.test_vo_discovery import stilts
 from tests.support.vo_archive import UWS, Visitor, create, did, ended, image, results, visited
 

@@ -21,6 +21,7 @@ from swathe.catalog.libraries import LibraryRecords
 from swathe.catalog.near_objects import NearObjectRecords
 from swathe.catalog.outcomes import OutcomeRecords
 from swathe.catalog.profiles import MeasurementRecords
+from swathe.catalog.queries import QueryQueue
 from swathe.catalog.read_only import ReadOnlyQueries
 from swathe.catalog.reservations import ReservationRecords
 from swathe.catalog.runs import RunRecords
@@ -56,6 +57,7 @@ class Catalog(
     ReservationRecords,
     WorkerReplicaRecords,
     ReadOnlyQueries,
+    QueryQueue,
     RunRecords,
     StagingRecords,
     NearObjectRecords,

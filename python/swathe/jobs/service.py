@@ -534,6 +534,16 @@ class Jobs:
         """Wait until a job is deleted here, or for a time, or until stopped."""
         self._changes.await_deletion(timeout_s, should_stop)
 
+    def check_result_room(self, owner: str) -> None:
+        """Check that a user may store more results.
+
+        Raises:
+            LimitError: If those that are stored exceed the limit, or too many wait for removal.
+        """
+        if lag := self.removal_lag():
+            raise LimitError(f"{lag}: try again later", SOON_S)
+        self._allowance.check_room(self.catalog.usage_of(owner), 0)
+
     def removal_lag(self) -> str:
         """Return why no job may run: too many results of deleted jobs remain. Else empty."""
         return self._allowance.removal_lag(self.catalog.removal_backlog())

@@ -55,6 +55,7 @@ from swathe.portal.stac import make_stac, to_landing_page
 from swathe.portal.subscription_work import SubscriptionWork
 from swathe.portal.uploads import IMPORTS, Uploads
 from swathe.portal.users import Access
+from swathe.portal.vo.tap.query_work import QueryWork
 from swathe.stores.folders import store_folders
 from swathe.subscriptions.service import Subscriptions
 from swathe.workers import LocalPool, Pool, Runner
@@ -311,6 +312,7 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
         with (
             Replicas(portal.catalog, portal.pool),
             SubscriptionWork(portal),
+            QueryWork(portal),
             DatasetWatch(portal.catalog, portal.config.datasets),
         ):
             yield

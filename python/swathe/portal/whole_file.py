@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import PurePosixPath
+from typing import BinaryIO
 
-from swathe.core.errors import NotFoundError
+from swathe import _swathe
+from swathe.core.errors import LimitError, NotFoundError
 from swathe.jobs import Result
 from swathe.portal.http.ranges import PART
 from swathe.stores.bucket_results import reader
@@ -48,6 +50,21 @@ def place_of(file: str) -> str:
 def is_served(file: str) -> bool:
     """Return whether a whole file can be downloaded: it is local, or on a web server."""
     return place_of(file).startswith(("/", "http://", "https://"))
+
+
+def open_table(file: str, most: int) -> BinaryIO:
+    """Open a table for reading, from a store or from a server that users may read from.
+
+    The caller has checked that users may.
+
+    Raises:
+        LimitError: If it is larger than `most` bytes.
+        SwatheError: If it cannot be opened.
+    """
+    source = _swathe.open_source(file, known_stores())
+    if source.size > most:
+        raise LimitError(f"{file}: expected at most {most:,} bytes, found {source.size:,}")
+    return reader(source, PART)
 
 
 def whole_file(file: str, name: str, media_type: str) -> Result | str:

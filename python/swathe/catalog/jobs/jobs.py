@@ -228,7 +228,7 @@ class JobQueue(Database):
         with self._writing() as session:
             job = find_job(session, job_id, lock=True)
             number = job.number
-            _record_deletion(session, job_id, job.owner, job.bytes + job.scratch_bytes)
+            record_deletion_of(session, job_id, job.owner, job.bytes + job.scratch_bytes)
             for table in (JobBlockTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
@@ -237,7 +237,7 @@ class JobQueue(Database):
         """Record a deleted job again, if its record was forgotten before its last results came."""
         with self._writing() as session:
             if session.get(DeletedJobTable, job_id) is None:
-                _record_deletion(session, job_id, "", 0)
+                record_deletion_of(session, job_id, "", 0)
 
     def deleted_jobs(self, before: datetime | None = None) -> list[DeletedJob]:
         """Return deleted jobs, earliest first: all, or those to remove.
@@ -347,7 +347,8 @@ class JobQueue(Database):
         return row[0], row[1]
 
 
-def _record_deletion(session: Session, job_id: str, owner: str, size: int) -> None:
+def record_deletion_of(session: Session, job_id: str, owner: str, size: int) -> None:
+    """Record a deleted job, whose results are removed later."""
     session.add(
         DeletedJobTable(
             id=job_id, owner=owner, bytes=size, deleted_at=datetime.now(UTC), removed=False

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.datasets.datasets import bytes_of_owner
 from swathe.catalog.records.jobs import ACTIVE, AT_WORK, Share, UserUsage
-from swathe.catalog.tables import DeletedJobTable, JobChunkTable, JobTable
+from swathe.catalog.tables import DeletedJobTable, JobChunkTable, JobTable, QueryTable
 
 Shares = Callable[[str], Share]
 """Returns the share of a user."""
@@ -42,7 +42,8 @@ def usage_of(session: Session, owner: str) -> UserUsage:
             DeletedJobTable.owner == owner, DeletedJobTable.removed.is_(False)
         )
     )
-    size = int(size or 0) + bytes_of_owner(session, owner)
+    answers = select(func.coalesce(func.sum(QueryTable.bytes), 0)).where(QueryTable.owner == owner)
+    size = int(size or 0) + bytes_of_owner(session, owner) + int(session.scalar(answers) or 0)
     at_work = programs_at_work(session, [owner]).get(owner, AtWork())
     return UserUsage(owner, int(jobs), int(rows), size, int(deleted_bytes or 0), *at_work)
 

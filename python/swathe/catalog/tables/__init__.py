@@ -32,6 +32,7 @@ from swathe.catalog.tables.measurements import (
     ProfileRow,
     SampleRow,
 )
+from swathe.catalog.tables.queries import QueryTable
 from swathe.catalog.tables.runs import RunArrayRow, RunDumpRow, RunFailoverRow, RunRow
 from swathe.catalog.tables.staging import (
     StageFileRow,
@@ -85,6 +86,7 @@ __all__ = [
     "PoolTable",
     "ProbeRow",
     "ProfileRow",
+    "QueryTable",
     "ReplicaRow",
     "ReservationTable",
     "RunArrayRow",

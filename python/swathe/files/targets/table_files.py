@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FULL_NAME = "votable_name"
+"""Key of the meta of a column of a VOTable, if its name is not its ID."""
 READERS = {
     ".csv": "ascii.csv",
     ".ecsv": "ascii.ecsv",
@@ -456,7 +458,10 @@ def _read_fits(path: Path) -> Table:
 
 
 def _read_votable(path: Path) -> Table:
-    """Read a VOTable, with the frames of its columns (COOSYS) in their meta."""
+    """Read a VOTable, with frames (COOSYS) and full names of its columns in their meta.
+
+    Columns are called by their IDs, which are unique.
+    """
     from astropy.io.votable import parse
     from astropy.table import Table
 
@@ -465,6 +470,9 @@ def _read_votable(path: Path) -> Table:
     systems = {system.ID: system for system in votable.iter_coosys()}
     for each in votable.iter_tables():
         for one in each.iter_fields_and_params():
+            if one.name != one.ID and one.ID in table.colnames:
+                meta = table[one.ID].info.meta or {}
+                table[one.ID].info.meta = {**meta, FULL_NAME: one.name}
             system = systems.get(getattr(one, "ref", None))
             if system is not None and system.system and one.ID in table.colnames:
                 equinox = f"@{system.equinox}" if system.equinox else ""

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
-from swathe import _swathe
-from swathe.core.errors import JobError, LimitError
+from swathe.core.errors import JobError
 from swathe.core.value_errors import short_text
 from swathe.files.targets.target_list import READERS
 from swathe.portal.http.long_responses import while_there
-from swathe.portal.http.ranges import PART
 from swathe.portal.uploads import columns_of
-from swathe.stores.bucket_results import reader
-from swathe.stores.registry import known_stores
+from swathe.portal.whole_file import open_table
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from starlette.requests import Request
 
     from swathe.portal.context import Portal
@@ -107,7 +102,7 @@ async def read_targets(request: Request, portal: Portal, value: Any) -> Any:
         name = href.rpartition("/")[2].partition("?")[0]
         if PurePosixPath(name).suffix.lower() not in READERS:
             name += suffix
-        file = await run_in_threadpool(_open, portal, href)
+        file = await run_in_threadpool(open_table, href, round(portal.config.limits.body_mb * 1e6))
         with file:
             return await while_there(request, portal.uploads.table(file, name))
     plain = plain_value(portal, "targets", value)
@@ -126,12 +121,3 @@ async def read_targets(request: Request, portal: Portal, value: Any) -> Any:
             raise JobError(f"input targets: expected base64: {error}") from error
     name = f"targets{TABLES[plain.media_type]}"
     return await while_there(request, portal.uploads.table(io.BytesIO(content), name))
-
-
-def _open(portal: Portal, href: str) -> BinaryIO:
-    """Open a table of targets that may be as large as the body of a request."""
-    source = _swathe.open_source(href, known_stores())
-    most = round(portal.config.limits.body_mb * 1e6)
-    if source.size > most:
-        raise LimitError(f"{href}: expected at most {most:,} bytes, found {source.size:,}")
-    return reader(source, PART)

@@ -1,9 +1,9 @@
 """The services of the Virtual Observatory, all below `/vo`.
 
-SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`) and 1.0 (`sia1`), VOSI 1.1
-(`capabilities`, `availability`), DALI examples, records for registries. The handlers are plain
-routes: parameter parsing by FastAPI would take longer than a cut, and does not support names in any
-case.
+SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`) and 1.0 (`sia1`), TAP 1.1
+(`tap`), VOSI 1.1 (`capabilities`, `availability`), DALI examples, records for registries. The
+handlers are plain routes: parameter parsing by FastAPI would take longer than a cut, and does not
+support names in any case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from swathe.portal.vo.discovery import links, query, registry, sia1, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
-from swathe.portal.vo.tap import metadata
+from swathe.portal.vo.tap import metadata, query_uws
 from swathe.portal.vo.tap import sync as tap_sync
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Scope
     from swathe.portal.vo.service import Service
+    from swathe.portal.vo.uws.handlers import UwsHandlers
 
     Handler = Callable[[Service, Request], Awaitable[Response]]
+    Route = tuple[str, Handler, Scope | None, list[str]]
 
 
 def build_router() -> APIRouter:
@@ -65,8 +67,23 @@ def _answering(
     return answer
 
 
+def uws_routes(path: str, handlers: UwsHandlers, create: Handler, result: Handler) -> list[Route]:
+    """Return the routes of jobs: those of UWS, how a job is made, and what its results are."""
+    job = f"{path}/{{job}}"
+    return [
+        (path, handlers.jobs, "read", GET),
+        (path, create, "submit", POST),
+        (job, handlers.job, "read", GET),
+        (job, handlers.change, "submit", POST),
+        (job, handlers.delete, "submit", ["DELETE"]),
+        (f"{job}/results/{{name}}", result, "read", GET),
+        (f"{job}/{{child}}", handlers.child, "read", GET),
+        (f"{job}/{{child}}", handlers.change_child, "submit", POST),
+    ]
+
+
 GET, POST, BOTH = ["GET"], ["POST"], ["GET", "POST"]
-ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
+ROUTES: list[Route] = [
     # Routes are tried in order, so the most frequent one is first.
     ("/sync", sync.cut, "read", BOTH),
     ("", vosi.root, None, GET),
@@ -76,15 +93,9 @@ ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
     ("/query", query.query, "read", BOTH),
     ("/sia1", sia1.query, "read", BOTH),
     ("/links", links.links, "read", BOTH),
-    ("/async", uws.jobs, "read", GET),
-    ("/async", uws.create, "submit", POST),
-    ("/async/{job}", uws.job, "read", GET),
-    ("/async/{job}", uws.change, "submit", POST),
-    ("/async/{job}", uws.delete, "submit", ["DELETE"]),
-    ("/async/{job}/results/{name}", uws.result, "read", GET),
-    ("/async/{job}/{child}", uws.child, "read", GET),
-    ("/async/{job}/{child}", uws.change_child, "submit", POST),
+    *uws_routes("/async", uws.HANDLERS, uws.create, uws.result),
     ("/tap/sync", tap_sync.query, "read", BOTH),
+    *uws_routes("/tap/async", query_uws.HANDLERS, query_uws.create, query_uws.result),
     ("/tap", metadata.capabilities, None, GET),
     ("/tap/capabilities", metadata.capabilities, None, GET),
     ("/tap/availability", vosi.availability, None, GET),

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from swathe.portal.vo.discovery.vosi import TAP, XML, XSI, page
 from swathe.portal.vo.discovery.votable import MEDIA_TYPE, plain
+from swathe.portal.vo.tap.query_jobs import DEFAULT_S, LONGEST_S
 from swathe.portal.vo.tap.query_request import CSV, DEFAULT_ROWS, MOST_ROWS
 from swathe.portal.vo.tap.tables import (
     ALL_TABLES,
@@ -66,6 +67,7 @@ async def capabilities(service: Service, request: Request) -> Response:
 
 def capability(service: Service, request: Request) -> str:
     """Return the capability of TAP as XML, whose prefixes are those of `NAMESPACES`."""
+    body_bytes = round(service.portal.config.limits.body_mb * 1e6)
     features = "".join(
         f'<languageFeatures type="{EXTENSION}#features-{kind}">\n'
         + "".join(f"<feature><form>{name}</form></feature>\n" for name in names)
@@ -84,8 +86,13 @@ def capability(service: Service, request: Request) -> str:
         f"<description>The core of ADQL 2.1</description>\n{features}</language>\n"
         f"<outputFormat><mime>{MEDIA_TYPE}</mime><alias>votable</alias></outputFormat>\n"
         f"<outputFormat><mime>{CSV}</mime><alias>csv</alias></outputFormat>\n"
+        f'<uploadMethod ivo-id="{EXTENSION}#upload-inline"/>\n'
+        f'<uploadMethod ivo-id="{EXTENSION}#upload-http"/>\n'
+        f"<executionDuration><default>{DEFAULT_S}</default><hard>{LONGEST_S}</hard>"
+        "</executionDuration>\n"
         f'<outputLimit><default unit="row">{DEFAULT_ROWS}</default>'
         f'<hard unit="row">{MOST_ROWS}</hard></outputLimit>\n'
+        f'<uploadLimit><hard unit="byte">{body_bytes}</hard></uploadLimit>\n'
         "</capability>\n"
     )
 

@@ -49,7 +49,7 @@ class Sources:
         authority: Authority of the identifiers of images.
         links_url: URL of DataLink.
         owner: Name of the user; None if the user may see the jobs of all.
-        job_rows: Function that returns the rows of `jobs.row`.
+        job_rows: Function that returns the rows of `jobs.row`: of one job, or of all.
         uploads: Tables that the user sent.
     """
 
@@ -57,27 +57,35 @@ class Sources:
     authority: str
     links_url: str
     owner: str | None
-    job_rows: Callable[[], list[tuple[Any, ...]]]
+    job_rows: Callable[[str | None], list[tuple[Any, ...]]]
     uploads: Sequence[Upload] = ()
-    _ctes: dict[str, Any] = field(default_factory=dict)
+    _ctes: dict[tuple[str, str | None], Any] = field(default_factory=dict)
 
-    def clause(self, table: TapTable, name: str) -> Any:
-        """Return a table as an SQL expression of its own, to select from."""
+    def clause(self, table: TapTable, name: str, job_id: str | None = None) -> Any:
+        """Return a table as an SQL expression of its own, to select from.
+
+        The columns of an upload are `c0`, `c1`, ... `job_id` is the only job whose rows are needed.
+        """
         if table is OBSCORE:
             return self._images().subquery(name)
         if table is JOBS:
             return self._jobs().subquery(name)
-        if table.full_name not in self._ctes:
-            self._ctes[table.full_name] = self._json_table(table, self._rows_of(table))
-        return self._ctes[table.full_name].alias(name)
+        key = table.full_name, job_id
+        if key not in self._ctes:
+            self._ctes[key] = self._json_table(table, self._rows_of(table, job_id))
+        return self._ctes[key].alias(name)
+
+    def is_upload(self, table: TapTable) -> bool:
+        """Return whether a table is one that the user sent."""
+        return any(each.table is table for each in self.uploads)
 
     def rows_of_upload(self, full_name: str) -> list[tuple[Any, ...]]:
         """Return the rows of an upload."""
         return next(each.rows for each in self.uploads if each.table.full_name == full_name)
 
-    def _rows_of(self, table: TapTable) -> Iterable[tuple[Any, ...]]:
+    def _rows_of(self, table: TapTable, job_id: str | None) -> Iterable[tuple[Any, ...]]:
         if table is ROWS:
-            return self.job_rows()
+            return self.job_rows(job_id)
         for upload in self.uploads:
             if upload.table is table:
                 return upload.rows
@@ -85,7 +93,11 @@ class Sources:
 
     def _json_table(self, table: TapTable, rows: Iterable[tuple[Any, ...]]) -> Any:
         content = json.dumps([(*row, number) for number, row in enumerate(rows)], allow_nan=False)
-        names: list[tuple[str, Kind]] = [(each.name, each.kind) for each in table.columns]
+        is_upload = self.is_upload(table)
+        names: list[tuple[str, Kind]] = [
+            (f"c{place}" if is_upload else each.name, each.kind)
+            for place, each in enumerate(table.columns)
+        ]
         names.append((ROW, "long"))
         values = self.json_values(content, names)
         return values.cte(f"rows_{len(self._ctes)}")

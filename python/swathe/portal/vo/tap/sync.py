@@ -11,15 +11,16 @@ from swathe.catalog.read_only import ReadLimit
 from swathe.core.errors import SwatheError
 from swathe.portal.access import downloads_of
 from swathe.portal.http.long_responses import GeneratedResponse
-from swathe.portal.vo import parameters
 from swathe.portal.vo.discovery.votable import MEDIA_TYPE, document, info, results
 from swathe.portal.vo.errors import to_vo_error
 from swathe.portal.vo.tap.answers import write_answer
+from swathe.portal.vo.tap.job_rows import JobRows
 from swathe.portal.vo.tap.query_request import QueryRequest
 from swathe.portal.vo.tap.sources import Sources
+from swathe.portal.vo.tap.uploads import read_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from starlette.requests import Request
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from swathe.portal.vo.errors import VoError
     from swathe.portal.vo.parameters import RequestParameters
     from swathe.portal.vo.service import Service
+    from swathe.portal.vo.tap.sources import Upload
 
 LONGEST_S = 60.0
 """Time limit of a query."""
@@ -37,8 +39,10 @@ SMALL = 1_000_000
 async def query(service: Service, request: Request) -> Response:
     """Answer a query. Errors are reported as a table."""
     try:
-        query_parameters = await parameters.read_parameters(request)
-        return await service.queries.run(lambda: _answer(service, request, query_parameters))
+        query_parameters, uploads = await read_query(service, request)
+        return await service.queries.run(
+            lambda: _answer(service, request, query_parameters, uploads)
+        )
     except SwatheError as error:
         return error_table(to_vo_error(error))
 
@@ -49,25 +53,26 @@ def error_table(error: VoError) -> Response:
     return Response(content, error.status, dict(error.headers), MEDIA_TYPE)
 
 
-def sources_for(service: Service, request: Request) -> Sources:
-    """Return the tables that a request may query."""
-    user = cast("User", request.state.user)
-    return Sources(
-        on_sqlite=service.portal.catalog.is_sqlite,
+def _answer(
+    service: Service,
+    request: Request,
+    query_parameters: RequestParameters,
+    uploads: Sequence[Upload],
+) -> Response:
+    query_request = QueryRequest.read(query_parameters)
+    limit = ReadLimit.of(LONGEST_S)
+    catalog, owner = service.portal.catalog, cast("User", request.state.user).sees
+    sources = Sources(
+        on_sqlite=catalog.is_sqlite,
         authority=service.authority,
         links_url=service.url(request, "links"),
-        owner=user.sees,
-        job_rows=list,
+        owner=owner,
+        job_rows=JobRows(catalog, owner, lambda: limit.is_over),
+        uploads=uploads,
     )
-
-
-def _answer(service: Service, request: Request, query_parameters: RequestParameters) -> Response:
-    query_request = QueryRequest.read(query_parameters)
-    sources = sources_for(service, request)
-    limit = ReadLimit.of(LONGEST_S)
     file = cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=SMALL))  # noqa: SIM115
     try:
-        write_answer(service.portal.catalog, sources, query_request, limit, file)
+        write_answer(catalog, sources, query_request, limit, file)
         size = file.tell()
         file.seek(0)
         if size <= SMALL:

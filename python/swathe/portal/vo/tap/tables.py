@@ -30,6 +30,7 @@ class TapColumn:
         is_core: Whether a standard defines it.
         is_fast: Whether an index finds its values.
         is_minor: Whether clients that show few columns leave it out.
+        datatype: Type in VOTable, if it is smaller than that of `kind`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TapColumn:
     is_core: bool = False
     is_fast: bool = False
     is_minor: bool = False
+    datatype: str | None = None
 
     @property
     def name_in_queries(self) -> str:
@@ -53,7 +55,7 @@ class TapColumn:
         """The column in a VOTable."""
         return Field(
             self.name,
-            DATATYPES[self.kind],
+            self.datatype or DATATYPES[self.kind],
             None,
             self.unit,
             self.ucd,

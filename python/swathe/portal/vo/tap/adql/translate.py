@@ -15,7 +15,7 @@ from swathe.portal.vo.tap.adql.scope import Scope, text_of
 from swathe.portal.vo.tap.adql.shapes import Shapes
 from swathe.portal.vo.tap.adql.values import Circle, Point, Polygon, Shape, Source, Value, unite
 from swathe.portal.vo.tap.sources import TYPES
-from swathe.portal.vo.tap.tables import ALL_TABLES, OBSCORE, TapColumn, TapTable
+from swathe.portal.vo.tap.tables import ALL_TABLES, OBSCORE, ROWS, TapColumn, TapTable
 
 if TYPE_CHECKING:
     from swathe.portal.vo.tap.adql.syntax import Identifier, Node, Query
@@ -77,6 +77,7 @@ class Translator:
             lambda query, scope: self._query(query, scope)[:2],
         )
         self._tables = 0
+        self._job_id: str | None = None
         self._common: dict[str, tuple[syntax.Common, Any, tuple[TapColumn, ...]]] = {}
 
     def translate(self, text: str, most: int) -> Translation:
@@ -154,6 +155,7 @@ class Translator:
         most: int | None,
     ) -> tuple[Any, list[Value], list[Output]]:
         expressions = self._expressions
+        self._job_id = _job_of(select)
         tables = [self._from(each, scope) for each in select.tables]
         scope.order = [column for table in tables for column in table.columns]
         for table in tables:
@@ -272,12 +274,16 @@ class Translator:
             return _source((alias or name[0]).text, clause, common[2])
         table = self._table(name)
         names = tuple(table.full_name.split(".")) if alias is None else (alias.text,)
+        is_upload = self._sources.is_upload(table)
+        labels = {place: f"c{place}" for place in range(len(table.columns))} if is_upload else {}
+        job_id = self._job_id if table is ROWS else None
         return Source(
             names,
-            self._sources.clause(table, self._name()),
+            self._sources.clause(table, self._name(), job_id),
             table.columns,
+            labels,
             is_images=table is OBSCORE,
-            is_upload=any(each.table is table for each in self._sources.uploads),
+            is_upload=is_upload,
             table_name=table.full_name,
         )
 
@@ -317,6 +323,21 @@ class Translator:
             is_outer, is_full = join.kind in ("LEFT", "FULL"), join.kind == "FULL"
             clause = left.clause.join(right.clause, condition, isouter=is_outer, full=is_full)
         return _From(clause, sources, columns, merges)
+
+
+def _job_of(select: syntax.Select) -> str | None:
+    """Return the one job that a SELECT from one table asks for by `job_id`; else None."""
+    if len(select.tables) != 1 or not isinstance(select.tables[0], syntax.PlainTable):
+        return None
+    where = select.where
+    is_and = isinstance(where, syntax.Combination) and where.word == "AND"
+    conditions = where.conditions if is_and else [where]  # type: ignore[union-attr]
+    for condition in conditions:
+        match condition:
+            case syntax.Comparison("=", syntax.Column(name=(*_, name)), syntax.Text(value=value)):
+                if name.matches("job_id"):
+                    return value
+    return None
 
 
 def _merge(join: syntax.Join, left: _From, right: _From) -> tuple[Any, dict[str, Value]]:

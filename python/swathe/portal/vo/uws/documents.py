@@ -25,7 +25,7 @@ from swathe.jobs.staging_progress import staging_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from swathe.jobs import Job
+    from swathe.portal.vo.uws.job import UwsJob
 
 XML = "text/xml"
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -51,8 +51,8 @@ class JobDocument(JobSummary[UwsParameters], tag="job", ns="uws", nsmap=NSMAP):
     job_info: JobInfo | None = element(tag="jobInfo", default=None)  # type: ignore[assignment]  # as above
 
 
-def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
-    """Return the document of a job."""
+def job_document(job: UwsJob, results: Sequence[ResultReference], duration_s: int = 0) -> bytes:
+    """Return the document of a job that may run for some seconds; 0: without limit."""
     more = _name(job)
     if job.staging is not None:
         reasons = [f"{store}: {reason}" for store, reason in job.staging["faults"].items()]
@@ -72,7 +72,7 @@ def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
             creation_time=_moment(job.created_at),
             start_time=_moment(job.started_at),
             end_time=_moment(job.ended_at),
-            execution_duration=0,
+            execution_duration=duration_s,
             destruction=_moment(job.expires_at),
             parameters=_parameters(job),
             results=Results(results=list(results)),
@@ -81,7 +81,7 @@ def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
     )
 
 
-def list_document(jobs: Iterable[Job], base: str) -> bytes:
+def list_document(jobs: Iterable[UwsJob], base: str) -> bytes:
     """Return a list of jobs; `base` is the URL of the list."""
     references = [
         ShortJobDescription(
@@ -102,19 +102,19 @@ def results_document(results: Sequence[ResultReference]) -> bytes:
     return _write(Results(results=list(results)))
 
 
-def parameters_document(job: Job) -> bytes:
+def parameters_document(job: UwsJob) -> bytes:
     """Return the parameters that the client sent."""
     return _write(_parameters(job))
 
 
-def uws_phase(job: Job) -> ExecutionPhase:
+def uws_phase(job: UwsJob) -> ExecutionPhase:
     """Return the phase that UWS has: one that waits for tape is queued, or suspended if it ran."""
     if job.phase == "STAGING":
         return ExecutionPhase.QUEUED if job.started_at is None else ExecutionPhase.SUSPENDED
     return ExecutionPhase(job.phase)
 
 
-def quote(job: Job) -> datetime | None:
+def quote(job: UwsJob) -> datetime | None:
     """Return the predicted end of a job, or None."""
     if job.predicted is None:
         return None
@@ -135,11 +135,11 @@ def clean(text: str) -> str:
     return NO_XML.sub("?", text)
 
 
-def _name(job: Job) -> dict[str, Any]:
+def _name(job: UwsJob) -> dict[str, Any]:
     return {"run_id": clean(job.name)} if job.name else {}
 
 
-def _parameters(job: Job) -> UwsParameters:
+def _parameters(job: UwsJob) -> UwsParameters:
     return UwsParameters(
         parameter=[Parameter(id=clean(name), value=clean(value)) for name, value in job.parameters]
     )
