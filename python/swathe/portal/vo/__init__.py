@@ -1,9 +1,9 @@
 """The services of the Virtual Observatory, all below `/vo`.
 
 SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`) and 1.0 (`sia1`), TAP 1.1
-(`tap`), VOSI 1.1 (`capabilities`, `availability`), DALI examples, records for registries. The
-handlers are plain routes: parameter parsing by FastAPI would take longer than a cut, and does not
-support names in any case.
+(`tap`), Simple Cone Search 1.1 (`conesearch`), VOSI 1.1 (`capabilities`, `availability`), DALI
+examples, records for registries. The handlers are plain routes: parameter parsing by FastAPI would
+take longer than a cut, and does not support names in any case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from swathe.portal.vo.discovery import links, query, registry, sia1, vosi
 from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
-from swathe.portal.vo.tap import metadata, query_uws
+from swathe.portal.vo.tap import cone, metadata, query_uws
 from swathe.portal.vo.tap import sync as tap_sync
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ ROUTES: list[Route] = [
     ("/examples", vosi.examples, "read", GET),
     ("/query", query.query, "read", BOTH),
     ("/sia1", sia1.query, "read", BOTH),
+    ("/conesearch", cone.cone_search, "read", BOTH),
     ("/links", links.links, "read", BOTH),
     *uws_routes("/async", uws.HANDLERS, uws.create, uws.result),
     ("/tap/sync", tap_sync.query, "read", BOTH),

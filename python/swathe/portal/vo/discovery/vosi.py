@@ -29,6 +29,7 @@ STANDARDS = (
     ("ivo://ivoa.net/std/VOSI#availability", "availability"),
     ("ivo://ivoa.net/std/SIA#query-2.0", "query"),
     ("ivo://ivoa.net/std/SIA", "sia1?"),
+    ("ivo://ivoa.net/std/ConeSearch", "conesearch"),
     (descriptors.DATALINK, "links"),
     (descriptors.SODA, "sync"),
     (descriptors.SODA_ASYNC, "async"),

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -60,16 +61,28 @@ def write_answer(
         VoError: If the query is not valid.
         QueryError: If it takes too long, or its values do not fit.
     """
-    translator = Translator(sources, Footprints(catalog, limit))
     # One more row shows whether there are more.
-    translation = translator.translate(request.text, request.most + 1)
+    with answer_rows(catalog, sources, request.text, request.most + 1, limit) as (outputs, rows):
+        if request.media_type == CSV:
+            return _write_csv(outputs, rows, request.most, file)
+        links = descriptors.links("links", sources.links_url, DID)
+        return _write_votable(outputs, rows, request, file, links)
+
+
+@contextmanager
+def answer_rows(
+    catalog: Catalog, sources: Sources, text: str, most: int, limit: ReadLimit
+) -> Iterator[tuple[list[Output], Iterator[list[Any]]]]:
+    """Yield the columns of an answer, and its rows.
+
+    Raises:
+        VoError: If the query is not valid.
+        QueryError: If it takes too long, or its values do not fit.
+    """
+    translation = Translator(sources, Footprints(catalog, limit)).translate(text, most)
     outputs = translation.outputs
     with catalog.limited_rows(translation.statement, limit, functions.register) as rows:
-        cells = (_cells(outputs, row) for row in rows)
-        if request.media_type == CSV:
-            return _write_csv(outputs, cells, request.most, file)
-        links = descriptors.links("links", sources.links_url, DID)
-        return _write_votable(outputs, cells, request, file, links)
+        yield outputs, (_cells(outputs, row) for row in rows)
 
 
 def _cells(outputs: Sequence[Output], row: Sequence[Any]) -> list[Any]:

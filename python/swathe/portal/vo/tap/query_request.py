@@ -55,6 +55,15 @@ class QueryRequest:
         text = parameters.one("QUERY")
         if text is None:
             raise usage("QUERY: expected a query in ADQL, found none")
+        return cls.of(text, parameters)
+
+    @classmethod
+    def of(cls, text: str, parameters: RequestParameters) -> QueryRequest:
+        """Return a query, with the parameters of a request for its answer.
+
+        Raises:
+            VoError: If one is invalid.
+        """
         return cls(text, _most(parameters), _media_type(parameters))
 
 
