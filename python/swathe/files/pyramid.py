@@ -124,10 +124,15 @@ def read_overview(image: Image, planes: Sequence[int]) -> NDArray[np.float32]:
         RegionError: If there is no such plane, or its rows have too many pixels.
     """
     height, width = plane_shape(image, planes)
-    step = -(-max(height, width) // OVERVIEW)
+    step = overview_step(height, width)
     _check_read(image, width * -(-height // step))
     pixels = image.section[(*planes, slice(None, None, -step), slice(None))]
     return _means(np.asarray(pixels), 1, step)
+
+
+def overview_step(height: int, width: int) -> int:
+    """Return the pixels of an image along a pixel of its overview."""
+    return -(-max(height, width) // OVERVIEW)
 
 
 def read_pixel(image: Image, planes: Sequence[int], x: int, y: int) -> float:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from swathe.core.errors import SwatheError
+from swathe.files.pyramid import overview_step
 from swathe.portal.vo import parameters
 from swathe.portal.vo.discovery.query import each_image, most_rows
 from swathe.portal.vo.discovery.votable import (
@@ -25,7 +26,6 @@ from swathe.portal.vo.discovery.votable import (
     table,
 )
 from swathe.portal.vo.errors import to_vo_error, usage
-from swathe.portal.vo.files import LARGEST_PREVIEW
 from swathe.portal.vo.geometry.overlap import is_covered_by, is_within, shows
 from swathe.portal.vo.geometry.regions import Circle, Range
 from swathe.portal.vo.identifiers import did_of
@@ -252,10 +252,10 @@ def _row(
         ]
     if form == PNG:
         lengths = lengths[:2]
-        if not is_cut and max(lengths) > LARGEST_PREVIEW:
-            factor = max(lengths) / LARGEST_PREVIEW
-            lengths = [max(1, round(length / factor)) for length in lengths]
-            scale_deg *= factor
+        if not is_cut:
+            step = overview_step(*lengths)
+            lengths = [-(-length // step) for length in lengths]
+            scale_deg *= step
     centre = Circle(box.ra_deg, box.dec_deg, 0.0)
     is_around = is_cut and shows(match, centre)
     middle_d = (
