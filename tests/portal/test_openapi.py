@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -157,3 +159,11 @@ def test_answers_are_as_described(schema: Any, done: str, operation: str) -> Non
         case.call_and_validate(checks=CHECKS, timeout=SECOND_S)
 
     ask()
+
+
+def test_every_model_that_is_named_is_described(portal: RunningPortal) -> None:
+    text = httpx.get(f"{portal.url}/api/openapi.json").text
+    schemas = json.loads(text)["components"]["schemas"]
+    names = set(re.findall(r"#/components/schemas/(\w+)", text))
+    assert {"TargetsModel", "NewJob"} <= names <= set(schemas)
+    assert set(schemas["NewJob"]["properties"]) > set(schemas["TargetsModel"]["properties"])

@@ -247,6 +247,9 @@ def addresses(job: str) -> list[str]:
         "/runs/waves@1/view",
         "/runs/waves@1/view/temp",
         "/runs/waves@1/view/temp?plain=1",
+        "/help",
+        "/help/api",
+        "/help/api?part=algorithms",
         "/sign-in",
     ]
 

@@ -358,7 +358,8 @@ def make_app(portal: Portal) -> FastAPI:
     app.state.portal = portal
     app.state.holdings = ArchiveCounts(portal.catalog)
     app.state.stripe_servers = StripeServers()
-    app.mount("/api", make_api(portal))
+    app.state.api = make_api(portal)
+    app.mount("/api", app.state.api)
     app.mount("/stac", make_stac(portal, app.state.holdings))
     app.add_route("/stac", to_landing_page)
     app.mount("/ogc", make_processes(portal))

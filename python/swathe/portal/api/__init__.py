@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import Depends, FastAPI, Request
@@ -23,12 +24,12 @@ from swathe.portal.api import (
     runs,
     subscriptions,
 )
-from swathe.portal.api.models import ErrorModel
+from swathe.portal.api.models import ErrorModel, NewJob, TargetsModel
 from swathe.portal.http.problem_documents import error_content
 from swathe.portal.http_errors import headers_of, request_fault, status_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from swathe.portal.context import Portal
@@ -66,11 +67,25 @@ def make_api(portal: Portal) -> FastAPI:
     job_parts = (archive, jobs, results, orders, subscriptions)
     for part in (*job_parts, runs, run_views, algorithms, libraries):
         api.include_router(part.router)
+    api.openapi = partial(_openapi, api.openapi)  # type: ignore[method-assign]
     api.add_exception_handler(SwatheError, _swathe_error)
     api.add_exception_handler(RequestValidationError, _invalid_request)
     api.add_exception_handler(HTTPException, answer_unknown)
     api.add_exception_handler(Exception, _internal_error)
     return api
+
+
+def _openapi(describe: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the description with the models of bodies that handlers read by themselves."""
+    schema = describe()
+    schemas = schema["components"]["schemas"]
+    for model in (TargetsModel, NewJob):
+        if model.__name__ not in schemas:
+            own = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            for name, each in own.pop("$defs", {}).items():
+                schemas.setdefault(name, each)
+            schemas[model.__name__] = own
+    return schema
 
 
 def _answer(

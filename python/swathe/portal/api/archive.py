@@ -23,7 +23,7 @@ from swathe.portal.users import User
 if TYPE_CHECKING:
     from swathe.catalog import Store
 
-router = APIRouter(tags=["holdings"])
+router = APIRouter(tags=["archive"])
 
 BYTES = {"schema": {"type": "string", "format": "binary"}}
 MOST_FOOTPRINTS = 20_000

@@ -14,6 +14,7 @@ from swathe.portal.pages import (
     archive,
     arrays,
     assets,
+    help,
     image,
     job_groups,
     jobs,
@@ -52,6 +53,7 @@ PARTS = (
     subscriptions,
     mail,
     tracing,
+    help,
     session,
 )
 """The modules of the pages, in the order in which their routes are tried."""
