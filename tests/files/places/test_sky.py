@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import operator
 import warnings
 from pathlib import Path
@@ -200,3 +201,18 @@ def test_a_prediction_counts_the_gwcs(image: Path, system: Any) -> None:
     compute_s = {name: each.compute_s for name, each in by_box.items()}
     assert predicted.compute_s > compute_s["npy"]
     assert compute_s["asdf"] > compute_s["npy"] + 0.1  # the GWCS is opened to be moved
+
+
+def test_a_system_that_shows_all_pixels_at_one_place_is_an_error(tmp_path: Path) -> None:
+    """A window of a polynomial that is a point: found by changed bytes."""
+    from swathe.arrays.readers import gwcs as reader
+
+    with asdf.open(io.BytesIO(reader.sample()), memmap=False) as file:
+        tree = {"data": VALUES, "wcs": file["wcs"]}
+        asdf.AsdfFile(tree).write_to(tmp_path / "a.asdf")
+    content = (tmp_path / "a.asdf").read_bytes()
+    window = content.index(b"window:", content.index(b"outputs: [z]"))
+    at = content.index(b"[-1, 1]", window)
+    (tmp_path / "a.asdf").write_bytes(content[:at] + b"[ 1, 1]" + content[at + 7 :])
+    with pytest.raises(RegionError, match=r"expected pixels with a size on the sky, found \[0\.0"):
+        cut(tmp_path / "a.asdf", sky=(30, 10), size="60arcsec")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,11 @@ class GwcsBoxes:
                 raise RegionError(f"{self.what}: its GWCS cannot be used: {place['fault']}")
             if place["x"] is None:
                 raise NoOverlapError(f"{self.what}: its GWCS shows no such position")
+            if not all(0 < scale < math.inf for scale in place["scales"]):
+                raise RegionError(
+                    f"{self.what}: expected pixels with a size on the sky, found {place['scales']} "
+                    "degrees by its GWCS"
+                )
             return SkyScales(self.what, (0, 1), place["scales"]).box_at(
                 place["x"], place["y"], size
             )
