@@ -50,7 +50,7 @@ MOST_VERBOSE = 3
 PIXEL_BYTES = 8
 """Size of the largest pixels, as the catalogue does not know it."""
 ARCSEC = 1 / 3600
-NEEDED = 8
+LEAST_COLUMNS = 8
 """Number of columns that SIA 1.0 demands: the first."""
 FIELDS = (
     Field("title", ucd="VOX:Image_Title"),
@@ -126,7 +126,7 @@ async def query(service: Service, request: Request) -> Response:
 
 
 def _document(service: Service, request: Request, query_parameters: RequestParameters) -> bytes:
-    fields = FIELDS if _verbosity(query_parameters) else FIELDS[:NEEDED]
+    fields = FIELDS if _verbosity(query_parameters) else FIELDS[:LEAST_COLUMNS]
     text = query_parameters.one("FORMAT") or "ALL"
     if text.strip().upper() == "METADATA":
         inputs = [param(field, value) for field, value in INPUTS]
