@@ -84,6 +84,7 @@ def page(
         user=user,
         sees_predictions=sees_all,
         has_runs=user is not None and portal.has_runs,
+        is_admin=user is not None and user.may("admin"),
         traced=sees_all and recorded_file() is not None,
         tokens=portal.access.needs_token,
         signed_in=cookie_of(request) in request.cookies,

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from swathe.portal.pages import (
+    admin,
     algorithms,
     archive,
     arrays,
@@ -55,6 +56,7 @@ PARTS = (
     tracing,
     help,
     session,
+    admin,
 )
 """The modules of the pages, in the order in which their routes are tried."""
 
