@@ -29,6 +29,7 @@ from swathe.core.errors import (
     CatalogSetupError,
     FormatError,
     NotFoundError,
+    OutputError,
     OutputExistsError,
 )
 from tests.support.fits_frames import Runner
@@ -147,6 +148,41 @@ def test_the_earlier_catalogue_stays_beside(sqlite_url: str, tmp_path: Path) -> 
     assert file_of(sqlite_url).stat().st_mode & 0o777 == 0o640
     with closing(sqlite3.connect(file_of(sqlite_url))) as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_disk_that_fails_leaves_the_catalogue_as_it_was(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "catalog.backup"
+    backup(file, sqlite_url)
+    before = sorted(tmp_path.iterdir())
+
+    def fail(*_paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("swathe.catalog.backup.sqlite_copy.os.link", fail)
+    with pytest.raises(OutputError, match="No space left on device"):
+        restore(file, sqlite_url, overwrite=True)
+    assert sorted(tmp_path.iterdir()) == before
+    with closing(sqlite3.connect(file_of(sqlite_url))) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert names(sqlite_url) == ["first"]
+
+
+def test_a_log_without_its_database_is_not_that_of_the_new_one(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    file, path = tmp_path / "catalog.backup", file_of(sqlite_url)
+    backup(file, sqlite_url)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE stores SET name = 'renamed'")
+        database.commit()
+        log = path.with_name(f"{path.name}-wal").read_bytes()
+        assert log
+    path.unlink()
+    path.with_name(f"{path.name}-wal").write_bytes(log)
+    restore(file, sqlite_url)
+    assert names(sqlite_url) == ["first"]
 
 
 def test_a_catalogue_in_use_is_not_replaced(sqlite_url: str, tmp_path: Path) -> None:
@@ -374,9 +410,12 @@ def test_a_kill_leaves_a_whole_catalogue(
     assert not (tmp_path / "catalog.backup.new").exists()
     assert read_backup(file)
     assert names(sqlite_url) == (["first"] if "act(" in before else ["first", "second"])
-    # And it works the next time.
+    # And it works the next time, and leaves nothing of this one.
+    backup(tmp_path / "catalog.backup.new", sqlite_url)
     restore(file, sqlite_url, overwrite=True)
     assert names(sqlite_url) == ["first"]
+    leftovers = {path.suffix for path in tmp_path.iterdir() if path.name.startswith(".")}
+    assert leftovers <= {".part"}  # as of every file that was not written to its end
 
 
 def test_the_commands(run: Runner, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from swathe.catalog.catalog import Catalog
 from swathe.catalog.database import parse_url, url_text_of
 from swathe.catalog.revisions import REVISIONS
 from swathe.core.errors import CatalogError, OutputError
-from swathe.core.outputs import check_output
+from swathe.core.outputs import check_output, sole_writer
 from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
@@ -41,14 +41,18 @@ def backup(
     if on_sqlite and not database.exists():
         raise CatalogError(f"{database}: expected a catalogue, found no such file")
     check_output(path, overwrite=overwrite, sources=[database] if on_sqlite else ())
+    copy = path.with_name(f".{path.name[:50]}.copy")
     try:
-        with tempfile.TemporaryDirectory(prefix=".swathe-backup-", dir=path.parent) as folder:
-            copy = Path(folder) / "catalog"
-            if on_sqlite:
-                revision = sqlite_copy.copy_out(database, copy)
-                return write_backup(path, copy, "sqlite", revision, overwrite=overwrite)
-            revision = postgres_copy.copy_out(address, copy)
-            return write_backup(path, copy, "postgresql", revision, overwrite=overwrite)
+        with sole_writer(path):
+            try:
+                sqlite_copy.make_private(copy).close()
+                if on_sqlite:
+                    revision = sqlite_copy.copy_out(database, copy)
+                    return write_backup(path, copy, "sqlite", revision, overwrite=overwrite)
+                revision = postgres_copy.copy_out(address, copy)
+                return write_backup(path, copy, "postgresql", revision, overwrite=overwrite)
+            finally:
+                copy.unlink(missing_ok=True)
     except OSError as error:
         if isinstance(error, CatalogError | OutputError):
             raise

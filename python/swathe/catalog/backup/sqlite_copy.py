@@ -6,14 +6,14 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from swathe.catalog.backup.archive import NO_CONTENT, unpack
 from swathe.catalog.database_engine import BUSY_S
 from swathe.catalog.revisions import VERSION_TABLE
 from swathe.core.errors import CatalogError, FormatError, OutputError
-from swathe.core.outputs import sync_folder
+from swathe.core.outputs import sole_writer, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,38 +88,67 @@ def copy_in(backup: Path, path: Path) -> tuple[BackupRecord, Path | None]:
         CatalogError: If another process has the catalogue open.
         OutputError: If the new one cannot be written.
     """
-    new = path.with_name(f".{path.name[:50]}-{os.getpid()}.restore")
+    new = path.with_name(f".{path.name[:50]}.restore")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.unlink(missing_ok=True)
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            record = unpack(backup, file)
-            file.flush()
-            os.fsync(file.fileno())
-        _prepare(backup, new)
-        if not path.exists():
-            os.replace(new, path)
-            sync_folder(path.parent)
-            return record, None
-        status = path.stat()
-        os.chmod(new, status.st_mode & 0o777)
-        if os.geteuid() == 0:  # the portal may be another user
-            os.chown(new, status.st_uid, status.st_gid)
-        with _alone(path):
-            old = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.old")
-            os.link(path, old)
-            # From here on the earlier catalogue has two names, and loses one of them.
-            os.replace(new, path)
-            sync_folder(path.parent)
+        with sole_writer(path):
+            try:
+                record = _unpack(backup, new)
+                old = _exchange(new, path)
+            finally:
+                _remove(new)
+        sync_folder(path.parent)
         return record, old
     except OSError as error:
-        if isinstance(error, CatalogError | FormatError | OutputError):
+        if isinstance(error, CatalogError | OutputError):
             raise
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
-    finally:
-        for suffix in ("", "-wal", "-shm"):
-            new.with_name(new.name + suffix).unlink(missing_ok=True)
+
+
+def make_private(path: Path) -> BinaryIO:
+    """Make a new file that only its owner may read; one that a killed process left is removed."""
+    _remove(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def _unpack(backup: Path, new: Path) -> BackupRecord:
+    """Write the database of a backup to a file, with a write-ahead log, and check it."""
+    with make_private(new) as file:
+        record = unpack(backup, file)
+        file.flush()
+        os.fsync(file.fileno())
+    _prepare(backup, new)
+    return record
+
+
+def _exchange(new: Path, path: Path) -> Path | None:
+    """Put a file in the place of a catalogue; return the path of the earlier one, if there was one.
+
+    Raises:
+        CatalogError: If another process has the catalogue open.
+    """
+    if not path.exists():
+        # A log without its database would be taken for that of the new one.
+        _remove(path)
+        os.replace(new, path)
+        return None
+    status = path.stat()
+    os.chmod(new, status.st_mode & 0o777)
+    if os.geteuid() == 0:  # the portal may be another user
+        os.chown(new, status.st_uid, status.st_gid)
+    old = path.with_name(f"{path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.old")
+    with _alone(path):
+        os.link(path, old)
+        # From here on the earlier catalogue has two names, and loses one of them.
+        os.replace(new, path)
+    return old
+
+
+def _remove(path: Path) -> None:
+    """Remove a database with its logs, if there is one."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _prepare(backup: Path, new: Path) -> None:
@@ -144,7 +173,12 @@ def _alone(path: Path) -> Iterator[None]:
             # Only who is alone may end the write-ahead log.
             database.execute("PRAGMA journal_mode=DELETE")
             database.execute("BEGIN EXCLUSIVE")
-            yield
+            try:
+                yield
+            except BaseException:
+                database.execute("ROLLBACK")
+                database.execute("PRAGMA journal_mode=WAL")  # it stays in use
+                raise
             database.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
         raise CatalogError(
