@@ -173,6 +173,20 @@ def test_a_query_can_be_stopped(few: Catalog) -> None:
     assert time.monotonic() < limit.end_s
 
 
+def test_a_subquery_as_a_value_has_one_row(few: Catalog) -> None:
+    outer = "SELECT COUNT(*) FROM ivoa.obscore WHERE s_xel1 = "
+    one = "(SELECT s_xel1 FROM ivoa.obscore AS o WHERE o.obs_publisher_did = '{}')"
+    (did,) = rows(few, "SELECT TOP 1 obs_publisher_did FROM ivoa.obscore")[0]
+    assert rows(few, outer + one.format(did)) == [("1",)]
+    assert rows(few, outer + one.format("none")) == [("0",)]
+    correlated = "(SELECT o.s_xel1 FROM ivoa.obscore o WHERE o.obs_id = obscore.obs_id)"
+    assert rows(few, outer + correlated) == [("20",)]
+    with pytest.raises(QueryError):
+        rows(few, outer + "(SELECT s_xel1 FROM ivoa.obscore)")
+    with pytest.raises(VoError, match="expected an aggregate, TOP 1"):
+        rows(few, outer + "(SELECT DISTINCT s_xel1 FROM ivoa.obscore)")
+
+
 def test_values_out_of_range_are_refused(few: Catalog) -> None:
     for text in ("9223372036854775807 + s_xel1", "1e300 * 1e300 * s_xel1", "CAST('1e999' AS REAL)"):
         with pytest.raises(QueryError, match=r"out of range|cannot be answered"):

@@ -60,6 +60,7 @@ class Sources:
     job_rows: Callable[[str | None], list[tuple[Any, ...]]]
     uploads: Sequence[Upload] = ()
     _ctes: dict[tuple[str, str | None], Any] = field(default_factory=dict)
+    _lists: dict[str, Any] = field(default_factory=dict)
 
     def clause(self, table: TapTable, name: str, job_id: str | None = None) -> Any:
         """Return a table as an SQL expression of its own, to select from.
@@ -129,6 +130,12 @@ class Sources:
     def identifiers(self, numbers: Iterable[int]) -> Any:
         """Return a subquery of integers, for `IN`."""
         content = json.dumps(sorted(numbers), separators=(",", ":"))
+        # The same object for the same numbers: PostgreSQL compares what is selected and grouped by.
+        if content not in self._lists:
+            self._lists[content] = self._list_of(content)
+        return self._lists[content]
+
+    def _list_of(self, content: str) -> Any:
         parameter = sa.bindparam(None, content, sa.Text(), unique=True)
         if self.on_sqlite:
             rows = sa.func.json_each(parameter).table_valued("value")

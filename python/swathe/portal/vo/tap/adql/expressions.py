@@ -140,9 +140,30 @@ class Expressions:
                     raise usage(
                         f"QUERY: a subquery as a value: expected one column, found {len(outputs)}"
                     )
+                if not outputs[0].is_aggregate:
+                    select = self._one_row(query, select, outputs[0], inner_scope)
                 sql = sa.type_coerce(select.scalar_subquery(), TYPES[outputs[0].kind])
                 return Value(sql, outputs[0].kind, columns=_own(inner_scope, scope))
         raise usage("QUERY: expected a value, found a condition")
+
+    def _one_row(self, query: Query, select: Any, output: Value, scope: Scope) -> Any:
+        """Return a SELECT that is an error if it has several rows, as PostgreSQL has it."""
+        body = query.body
+        if isinstance(body, syntax.Select) and body.top in (0, 1):
+            return select
+        is_plain = isinstance(body, syntax.Select) and not (
+            body.is_distinct or body.top or body.groups or query.order or query.offset
+        )
+        if not is_plain:
+            raise usage(
+                "QUERY: a subquery as a value: expected an aggregate, TOP 1, or a SELECT without "
+                "DISTINCT, TOP, GROUP BY, ORDER BY and OFFSET, found another"
+            )
+        if not self._on_sqlite:
+            return select
+        row = scope.sources[0].value(0).sql
+        single = sa.func.swathe_single(output.sql, row, type_=TYPES[output.kind])
+        return select.with_only_columns(single.label("c0"), maintain_column_froms=True)
 
     def _operation(self, node: syntax.Operation, scope: Scope) -> Value:
         left, right = self.value(node.left, scope), self.value(node.right, scope)

@@ -171,50 +171,90 @@ SQLITE: dict[str, tuple[int, Callable[..., Any]]] = {
 """Functions for SQLite, by their names without `swathe_`, with the number of arguments."""
 
 
+class _Single:
+    """An aggregate of SQLite: the value of the one row of a subquery."""
+
+    def __init__(self) -> None:
+        self._value: Any = None
+        self._count = 0
+
+    def step(self, value: Any, _row: Any) -> None:
+        """Take the value of a row.
+
+        By the second argument SQLite knows whose rows they are, if the value is of an outer query.
+
+        Raises:
+            ValueError: If there was one before.
+        """
+        self._count += 1
+        if self._count > 1:
+            raise ValueError("a subquery as a value has several rows")
+        self._value = value
+
+    def finalize(self) -> Any:
+        """Return the value; null if there is no row."""
+        return self._value
+
+
 def register(connection: Any) -> None:
     """Register the functions in a connection of SQLite."""
     for name, (count, function) in SQLITE.items():
         safe = _null_safe(function)
         connection.create_function(f"swathe_{name}", count, safe, deterministic=True)
     connection.create_function("swathe_random", 0, random.random)
+    connection.create_aggregate("swathe_single", 2, _Single)
 
 
 def _where(condition: Any, value: Any) -> Any:
     return sa.case((condition, value), else_=sa.null())
 
 
+def _number(text: str) -> Any:
+    """Return a number of ours as SQL.
+
+    As a parameter it would be another one at each place, and PostgreSQL would not see that what is
+    selected is what a query groups by.
+    """
+    return sa.literal_column(text, sa.Double())
+
+
+ZERO, ONE = _number("0.0"), _number("1.0")
+NUMBER_PATTERN: Any = sa.literal_column(f"'{TEXT_NUMBER}'", sa.Text())
+
+
 def _in_domain(x: Any, y: Any) -> Any:
-    return sa.not_(((x < 0) & (y != sa.func.floor(y))) | ((x == 0) & (y < 0)))
+    return sa.not_(((x < ZERO) & (y != sa.func.floor(y))) | ((x == ZERO) & (y < ZERO)))
 
 
 def _with_digits(function: str) -> Callable[[Any, Any], Any]:
     def build(x: Any, digits: Any) -> Any:
         number = sa.cast(x, sa.Numeric())
         value = getattr(sa.func, function)(number, sa.cast(digits, sa.Integer()))
-        return _where(digits.between(-MOST_DIGITS, MOST_DIGITS), sa.cast(value, sa.Double()))
+        is_near = digits.between(_number(f"{-MOST_DIGITS}"), _number(f"{MOST_DIGITS}"))
+        return _where(is_near, sa.cast(value, sa.Double()))
 
     return build
 
 
 POSTGRES: dict[str, Callable[..., Any]] = {
-    "sqrt": lambda x: _where(x >= 0, sa.func.sqrt(x)),
-    "log": lambda x: _where(x > 0, sa.func.ln(x)),
-    "log10": lambda x: _where(x > 0, sa.func.log(x)),
+    "sqrt": lambda x: _where(x >= ZERO, sa.func.sqrt(x)),
+    "log": lambda x: _where(x > ZERO, sa.func.ln(x)),
+    "log10": lambda x: _where(x > ZERO, sa.func.log(x)),
     "exp": lambda x: sa.case(
-        (x > HIGHEST_EXPONENT, sa.null()),
-        (x < -HIGHEST_EXPONENT + 1, sa.cast(0.0, sa.Double())),
+        (x > _number(f"{HIGHEST_EXPONENT}"), sa.null()),
+        (x < _number(f"{1 - HIGHEST_EXPONENT}"), sa.cast(ZERO, sa.Double())),
         else_=sa.func.exp(x),
     ),
     "power": lambda x, y: _where(_in_domain(x, y), sa.func.power(x, y)),
-    "cot": lambda x: 1.0 / sa.func.nullif(sa.func.tan(x), 0.0),
-    "asin": lambda x: _where(x.between(-1, 1), sa.func.asin(x)),
-    "acos": lambda x: _where(x.between(-1, 1), sa.func.acos(x)),
-    "mod": lambda x, y: x - y * sa.func.trunc(x / sa.func.nullif(y, 0.0)),
+    "cot": lambda x: ONE.op("/")(sa.func.nullif(sa.func.tan(x), ZERO)),
+    "asin": lambda x: _where(x.between(-ONE, ONE), sa.func.asin(x)),
+    "acos": lambda x: _where(x.between(-ONE, ONE), sa.func.acos(x)),
+    "mod": lambda x, y: x - y * sa.func.trunc(x / sa.func.nullif(y, ZERO)),
     "round": _with_digits("round"),
     "truncate": _with_digits("trunc"),
     "random": lambda: sa.func.random(),
     "double": lambda x: _where(
-        sa.func.btrim(x).regexp_match(TEXT_NUMBER), sa.cast(sa.func.btrim(x), sa.Double())
+        sa.func.btrim(x).op("~")(NUMBER_PATTERN), sa.cast(sa.func.btrim(x), sa.Double())
     ),
     "text": lambda x: sa.cast(x, sa.Text()),
 }
