@@ -173,6 +173,19 @@ def test_a_query_can_be_stopped(few: Catalog) -> None:
     assert time.monotonic() < limit.end_s
 
 
+def test_an_image_by_its_identifier(few: Catalog) -> None:
+    select = "SELECT COUNT(*) FROM ivoa.obscore WHERE "
+    dids = [did for (did,) in rows(few, "SELECT obs_publisher_did FROM ivoa.obscore")]
+    for did in dids[:5]:
+        assert rows(few, f"{select} obs_publisher_did = '{did}'") == [("1",)]
+        assert rows(few, f"{select} NOT '{did}' = obs_publisher_did") == [("19",)]
+        # Another way to write the same path is another text.
+        other = did.replace("night", "%6eight")
+        assert rows(few, f"{select} obs_publisher_did = '{other}'") == [("0",)]
+    for text in ("", "ivo://x", "ivo://archive.example/deep?cube.h5,0", dids[0].upper()):
+        assert rows(few, f"{select} obs_publisher_did = '{text}'") == [("0",)]
+
+
 def test_a_subquery_as_a_value_has_one_row(few: Catalog) -> None:
     outer = "SELECT COUNT(*) FROM ivoa.obscore WHERE s_xel1 = "
     one = "(SELECT s_xel1 FROM ivoa.obscore AS o WHERE o.obs_publisher_did = '{}')"

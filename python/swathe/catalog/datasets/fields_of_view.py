@@ -1,4 +1,4 @@
-"""Fields of view of images: how far from its centre an image may reach."""
+"""Numbers of images, for queries, and their fields of view: how far from its centre one reaches."""
 
 from __future__ import annotations
 
@@ -45,6 +45,17 @@ class FieldsOfView(Database):
         with self._fields_lock:
             self._fields = state, fields
         return fields
+
+    def granule_number(self, dataset: str, path: str, hdu: int) -> int | None:
+        """Return the number of the image of an HDU; `None` if there is none."""
+        query = (
+            select(GranuleRow.id)
+            .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
+            .where(DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
+            .where(GranuleRow.array.is_(None))
+        )
+        with self._reading() as session:
+            return session.scalar(query)
 
     def granules_in(self, ranges: Sequence[tuple[int, int]], most: int) -> list[int] | None:
         """Return the numbers of the images that touch HEALPix cells; None if more than `most`."""

@@ -23,8 +23,10 @@ from swathe.datasets.spherical import (
     distances_to_sides,
     outlines_near,
 )
+from swathe.portal.vo.errors import VoError
 from swathe.portal.vo.geometry.overlap import shows
 from swathe.portal.vo.geometry.regions import Circle
+from swathe.portal.vo.identifiers import read_did
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +99,15 @@ class Footprints:
                 if is_inside and match.granule.footprint is not None
             ]
         return numbers
+
+    def with_did(self, authority: str, did: str) -> list[int]:
+        """Return the number of the image that a DID may name, if there is one."""
+        try:
+            name = read_did(authority, did)
+        except VoError:
+            return []
+        number = self._catalog.granule_number(name.dataset, name.path, name.hdu)
+        return [] if number is None else [number]
 
     def centres_near(self, region: SkyRegion) -> list[int] | None:
         """Return the numbers of images, among them all whose centres are in a region.

@@ -1,4 +1,4 @@
-"""Values and conditions of ADQL as SQL: fixed constructs, with the user's values as parameters."""
+"""Values of ADQL as SQL: fixed constructs, with the user's constants as parameters."""
 
 from __future__ import annotations
 
@@ -46,18 +46,10 @@ CASTS: dict[str, Kind] = {
     **dict.fromkeys(("REAL", "FLOAT", "DOUBLE PRECISION", "DOUBLE"), "double"),
     **dict.fromkeys(("CHAR", "VARCHAR", "TIMESTAMP"), "text"),
 }
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
-}
 
 
 class Expressions:
-    """Values and conditions of one query."""
+    """Values of one query."""
 
     def __init__(
         self,
@@ -143,7 +135,7 @@ class Expressions:
                 if not outputs[0].is_aggregate:
                     select = self._one_row(query, select, outputs[0], inner_scope)
                 sql = sa.type_coerce(select.scalar_subquery(), TYPES[outputs[0].kind])
-                return Value(sql, outputs[0].kind, columns=_own(inner_scope, scope))
+                return Value(sql, outputs[0].kind, columns=own_columns(inner_scope, scope))
         raise usage("QUERY: expected a value, found a condition")
 
     def _one_row(self, query: Query, select: Any, output: Value, scope: Scope) -> Any:
@@ -314,71 +306,6 @@ class Expressions:
             sql = sql if self._on_sqlite else sa.func.trunc(sql)
         return join(sa.cast(sql, TYPES[kind]), kind, value)
 
-    # ---- Conditions
-
-    def condition(self, node: Node, scope: Scope) -> Value:
-        """Return a condition. Its `kind` has no meaning.
-
-        Raises:
-            VoError: If it is a value, or names do not exist.
-        """
-        match node:
-            case syntax.Combination(word=word, conditions=conditions):
-                parts = [self.condition(each, scope) for each in conditions]
-                combine = sa.and_ if word == "AND" else sa.or_
-                return join(combine(*(each.sql for each in parts)), "int", *parts)
-            case syntax.Not(condition=inner):
-                part = self.condition(inner, scope)
-                return join(sa.not_(part.sql), "int", part)
-            case syntax.Comparison():
-                return self._comparison(node, scope)
-            case syntax.Between(value=value, low=low, high=high):
-                parts = [self.value(each, scope) for each in (value, low, high)]
-                _comparable("BETWEEN", *parts)
-                sql = parts[0].sql.between(parts[1].sql, parts[2].sql)
-                return _perhaps_not(node.is_not, sql, *parts)
-            case syntax.InList(value=value, others=others):
-                parts = [self.value(each, scope) for each in (value, *others)]
-                _comparable("IN", *parts)
-                return _perhaps_not(
-                    node.is_not, parts[0].sql.in_([each.sql for each in parts[1:]]), *parts
-                )
-            case syntax.InQuery(value=value, query=query):
-                part, own = self.value(value, scope), Scope(scope)
-                select, outputs = self._subquery(query, own)
-                if len(outputs) != 1:
-                    raise usage(f"QUERY: IN: expected a query of one column, found {len(outputs)}")
-                _comparable("IN", part, outputs[0])
-                outer = Value(None, "int", columns=_own(own, scope))
-                return _perhaps_not(node.is_not, part.sql.in_(select), part, outer)
-            case syntax.Like():
-                return self._like(node, scope)
-            case syntax.IsNull(value=value):
-                part = self.value(value, scope)
-                sql = part.sql.is_not(None) if node.is_not else part.sql.is_(None)
-                return join(sql, "int", part)
-            case syntax.Exists(query=query):
-                own = Scope(scope)
-                select, _ = self._subquery(query, own)
-                return Value(select.exists(), "int", columns=_own(own, scope))
-        raise usage("QUERY: expected a condition, as a = 1, found a value")
-
-    def _comparison(self, node: syntax.Comparison, scope: Scope) -> Value:
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if (
-                isinstance(one, syntax.Call)
-                and one.function in PREDICATES
-                and isinstance(other, syntax.Number)
-                and node.operator in ("=", "<>")
-                and other.value in (0, 1)
-            ):
-                when_true, when_false, parts = self._predicate(one, scope)
-                is_true = (other.value == 1) == (node.operator == "=")
-                return join(when_true if is_true else when_false, "int", *parts)
-        left, right = self.value(node.left, scope), self.value(node.right, scope)
-        _comparable(node.operator, left, right)
-        return join(COMPARISONS[node.operator](left.sql, right.sql), "int", left, right)
-
     def _predicate(self, node: Call, scope: Scope) -> tuple[Any, Any, list[Value]]:
         shapes = [self.evaluate(each, scope) for each in node.arguments]
         if len(shapes) != 2:
@@ -388,17 +315,6 @@ class Expressions:
             raise usage(f"QUERY: {node.function}: expected two shapes, found another value")
         pair: Pair = self.shapes.predicate(node.function, one, other)
         return *pair, [*one.parts, *other.parts]
-
-    def _like(self, node: syntax.Like, scope: Scope) -> Value:
-        word = "ILIKE" if node.is_any_case else "LIKE"
-        value = self.value(node.value, scope).text(word)
-        pattern = self.value(node.pattern, scope).text(word)
-        one, other = value.sql, pattern.sql
-        if node.is_any_case:
-            lower = self._plain_function("LOWER", [value]), self._plain_function("LOWER", [pattern])
-            one, other = (each.sql for each in lower)
-        sql = one.like(other) if self._on_sqlite else one.like(other, escape="")
-        return _perhaps_not(node.is_not, sql, value, pattern)
 
 
 SHAPE_FUNCTIONS = ("DISTANCE", "AREA", "COORD1", "COORD2", "COORDSYS")
@@ -418,16 +334,7 @@ def _fold(operator: str, left: float, right: float) -> float | None:
     return result if math.isfinite(result) else None
 
 
-def _comparable(what: str, *parts: Value) -> None:
-    if unite(what, *parts) == "region":
-        raise usage(f"QUERY: {what}: expected numbers or texts, found a region; use INTERSECTS")
-
-
-def _perhaps_not(is_not: bool, sql: Any, *parts: Value) -> Value:
-    return join(sa.not_(sql) if is_not else sql, "int", *parts)
-
-
-def _own(inner: Scope, scope: Scope) -> frozenset[tuple[int, str]]:
+def own_columns(inner: Scope, scope: Scope) -> frozenset[tuple[int, str]]:
     """Return the columns of a SELECT that a subquery uses; pass on those of SELECTs around it."""
     numbers = {source.number for source in scope.sources}
     columns = frozenset(each for each in inner.outer_columns if each[0] in numbers)

@@ -159,6 +159,11 @@ class Shapes:
 
     # ---- Conditions
 
+    def is_image(self, source: Source, did: str) -> Any:
+        """Return whether a row of images may be the one of a DID: fast, by its number."""
+        numbers = self._footprints.with_did(self._sources.authority, did)
+        return source.clause.c[ROW].in_(self._sources.identifiers(numbers))
+
     def predicate(self, name: str, one: Shape, other: Shape) -> Pair:
         """Return when one shape is in another, or when they intersect.
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.tap.adql import syntax
-from swathe.portal.vo.tap.adql.expressions import Expressions
+from swathe.portal.vo.tap.adql.conditions import Conditions
 from swathe.portal.vo.tap.adql.parser import parse_query
 from swathe.portal.vo.tap.adql.scope import Scope, text_of
 from swathe.portal.vo.tap.adql.shapes import Shapes
@@ -71,7 +71,7 @@ class Translator:
     def __init__(self, sources: Sources, footprints: Footprints) -> None:
         """Set the tables, and the images by their places."""
         self._sources = sources
-        self._expressions = Expressions(
+        self._expressions = Conditions(
             sources,
             lambda constant: Shapes(sources, footprints, constant),
             lambda query, scope: self._query(query, scope)[:2],
