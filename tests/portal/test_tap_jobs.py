@@ -21,6 +21,8 @@ from swathe.catalog import Catalog
 from tests.support.portals import database_in
 from tests.support.vo_archive import Visitor, create, did, ended, results, visited
 
+# pyvo leaves it to Python to close the connection of a job's answer.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 COUNT = "SELECT COUNT(*) AS n FROM ivoa.obscore"
 FOREVER = (
     "SELECT COUNT(*) FROM ivoa.obscore a, ivoa.obscore b, ivoa.obscore c, ivoa.obscore d, "
