@@ -33,7 +33,7 @@ from swathe.files.preview import picture
 from swathe.files.pyramid import read_overview
 ready = time.perf_counter()
 image = swathe.open(sys.argv[1]).image()
-picture(read_overview(image, ()))
+picture(read_overview(image, ()).pixels)
 moved = image._native.traffic()
 print(ready - begin, time.perf_counter() - ready, moved["bytes_moved"], moved["requests"])
 """

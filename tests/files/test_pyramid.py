@@ -118,8 +118,16 @@ def test_an_overview_shows_the_whole_plane(tmp_path: Path) -> None:
     cube = np.arange(2 * 1500 * 900, dtype=np.float32).reshape(2, 1500, 900)
     image = swathe.open(floats(tmp_path, cube)).image()
     overview = read_overview(image, (1,))
-    assert overview.shape == (500, 300)
-    np.testing.assert_allclose(overview, means(cube[1, ::-1][::3], 1, 3), rtol=1e-6)
+    assert overview.pixels.shape == (500, 300)
+    np.testing.assert_allclose(overview.pixels, means(cube[1, ::-1][::3], 1, 3), rtol=1e-6)
+    assert np.isin(overview.samples, cube[1, ::-3]).all()
+    assert 1000 < overview.samples.size <= 1 << 17
+
+
+def test_samples_have_the_noise_of_pixels(tmp_path: Path) -> None:
+    wide = np.random.default_rng(2).normal(10, 1, (1, 100_000)).astype(np.float32)
+    samples = read_overview(swathe.open(floats(tmp_path, wide)).image(), ()).samples
+    assert samples.std() == pytest.approx(1, abs=0.05)
 
 
 def test_pixels_and_spectra(tmp_path: Path) -> None:

@@ -281,6 +281,8 @@ def wavelengths(wcs: WCS, positions: Sequence[float]) -> NDArray[np.float64] | N
         values = alone.all_pix2world(positions, 0)[0] * u.Unit(str(alone.wcs.cunit[0]))
         if kind in ("VRAD", "VOPT", "ZOPT"):
             values = _from_velocity(values, kind, alone)
+        elif kind == "AWAV":
+            values = _from_air(values)
         elif kind not in ("FREQ", "WAVE", "ENER", "WAVN"):
             return None
         metres: NDArray[np.float64] = values.to_value(u.m, u.spectral())
@@ -307,6 +309,15 @@ def polarizations(wcs: WCS, lengths: Sequence[int]) -> tuple[int, list[str]] | N
     return number, [
         STOKES.get(round(value), "") if math.isfinite(value) else "" for value in values.tolist()
     ]
+
+
+def _from_air(values: Any) -> Any:
+    """Return wavelengths in vacuum from those in air: FITS paper III, A&A 446, 747, eq. 65."""
+    import astropy.units as u
+
+    microns = values.to_value(u.um)
+    index = 1 + 1e-6 * (287.6155 + 1.62887 / microns**2 + 0.01360 / microns**4)
+    return values * index
 
 
 def _from_velocity(values: Any, kind: str, wcs: WCS) -> Any:

@@ -28,6 +28,7 @@ MOST_READ = 1 << 22
 """Pixels that are read for a tile: of a coarse one, fewer rows."""
 MOST_PIXELS = 1 << 26
 """Pixels beyond which no picture is made: of an image with very long rows."""
+MOST_SAMPLES = 1 << 16
 LONGEST_SPECTRUM = 1 << 16
 OVERVIEW = 512
 """Rows that are read for the first picture of an image."""
@@ -115,10 +116,26 @@ def read_tile(
     return _means(np.asarray(pixels), step // skip, step)
 
 
-def read_overview(image: Image, planes: Sequence[int]) -> NDArray[np.float32]:
-    """Return a small image of a plane: means along up to 512 of its rows, the highest first.
+@dataclass(frozen=True)
+class Overview:
+    """A small image of a plane.
 
-    Its pixels are square, as those of the image.
+    Attributes:
+        pixels: up to 512 rows, the highest first, and means along them: its pixels are square.
+        samples: single pixels of these rows.
+    """
+
+    pixels: NDArray[np.float32]
+    samples: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of both."""
+        return self.pixels.nbytes + self.samples.nbytes
+
+
+def read_overview(image: Image, planes: Sequence[int]) -> Overview:
+    """Read a small image of a plane.
 
     Raises:
         RegionError: If there is no such plane, or its rows have too many pixels.
@@ -126,8 +143,9 @@ def read_overview(image: Image, planes: Sequence[int]) -> NDArray[np.float32]:
     height, width = plane_shape(image, planes)
     step = overview_step(height, width)
     _check_read(image, width * -(-height // step))
-    pixels = image.section[(*planes, slice(None, None, -step), slice(None))]
-    return _means(np.asarray(pixels), 1, step)
+    rows = np.asarray(image.section[(*planes, slice(None, None, -step), slice(None))])
+    samples = rows[:, :: max(1, rows.size // MOST_SAMPLES)]
+    return Overview(_means(rows, 1, step), samples.astype(np.float32))
 
 
 def overview_step(height: int, width: int) -> int:

@@ -62,6 +62,8 @@ def restore(
 
     record, old = run(file, _url(config), overwrite=overwrite)
     _print(file, record, as_json, earlier=None if old is None else str(old))
+    if not as_json:
+        print_line("restored: the catalogue is that of the backup")
     if old is not None and not as_json:
         print_line(f"the earlier catalogue is {old}; remove it when you need it no more")
 

@@ -27,7 +27,8 @@ def examine(path: Path | None) -> Iterator[Check]:
     try:
         config = read_config(path)
     except SettingsError as error:
-        yield Check("settings", "FAIL", str(error), "mend the settings: the portal does not start")
+        why = "; ".join(str(error).splitlines())
+        yield Check("settings", "FAIL", why, "mend the settings: the portal does not start")
         return
     yield _settings(config, path)
     yield machine.address(config)

@@ -78,8 +78,13 @@ def _angles(lon: str, lat: str, vector: NDArray[np.float64]) -> dict[str, float 
 
 
 def has_sky(image: OpenImage) -> bool:
-    """Return whether NAXIS1 and NAXIS2 are on the sky."""
+    """Return whether NAXIS1 and NAXIS2 are on the sky, in a frame of stars; the Sun has others."""
+    from astropy.wcs.utils import wcs_to_celestial_frame
+
     try:
-        return len(image.lengths) >= 2 and image.sky_axes == (0, 1)
-    except RegionError:
+        if len(image.lengths) < 2 or image.sky_axes != (0, 1):
+            return False
+        wcs_to_celestial_frame(image.image.sky.wcs)
+    except (RegionError, ValueError):
         return False
+    return True

@@ -18,6 +18,7 @@ from swathe.files.preview import STRETCHES, stretch_levels, zscale
 from swathe.files.pyramid import (
     OVERVIEW,
     TILE,
+    Overview,
     Pyramid,
     plane_shape,
     read_overview,
@@ -112,9 +113,9 @@ async def description(service: Service, request: Request) -> Response:
     def describe() -> bytes:
         view = _view(service, parameters)
         pyramid = view.pyramid()
-        overview = _overview(service, view)
-        black, white = _limits(overview)
-        finite = overview[np.isfinite(overview)]
+        samples = _overview(service, view).samples
+        black, white = _limits(samples)
+        finite = samples[np.isfinite(samples)]
         return _json(
             {
                 "width": pyramid.width,
@@ -140,7 +141,8 @@ async def overview(service: Service, request: Request) -> Response:
 
     def draw() -> bytes:
         drawing = _drawing(parameters)
-        return _png(_overview(service, _view(service, parameters)), drawing)
+        overview = _overview(service, _view(service, parameters))
+        return _png(overview.pixels, drawing, overview.samples)
 
     return Response(await service.workers.run(draw), 200, _headers(), PNG)
 
@@ -320,10 +322,10 @@ def _limit(parameters: RequestParameters, name: str) -> float | None:
     return number
 
 
-def _overview(service: Service, view: View) -> NDArray[np.float32]:
+def _overview(service: Service, view: View) -> Overview:
     pyramid = view.pyramid()
 
-    def read() -> NDArray[np.float32]:
+    def read() -> Overview:
         with room.reserve(min(pyramid.height, OVERVIEW) * pyramid.width, view.image.did):
             return read_overview(view.pixels, view.planes)
 
@@ -342,11 +344,16 @@ def _limits(pixels: NDArray[np.float32]) -> tuple[float, float]:
     return (black, white) if black < white else (black, black + 1.0)
 
 
-def _png(pixels: NDArray[np.float32], drawing: Drawing) -> bytes:
-    """Return pixels as PNG with a palette; those without a value are clear."""
+def _png(
+    pixels: NDArray[np.float32], drawing: Drawing, samples: NDArray[np.float32] | None = None
+) -> bytes:
+    """Return pixels as PNG with a palette; those without a value are clear.
+
+    Limits that are not chosen are those of zscale, of the samples or else of the pixels.
+    """
     from PIL import Image as Picture
 
-    black, white = _limits(pixels)
+    black, white = _limits(pixels if samples is None else samples)
     black = black if drawing.black is None else drawing.black
     white = white if drawing.white is None else drawing.white
     if not black < white:

@@ -116,7 +116,7 @@ function drawSpectrum({ values, wavelengths_m: metres, unit }, x, y) {
   });
   const current = Number(sliders.at(-1)?.value ?? 1) - 1;
   drawing.replaceChildren(
-    element("path", { class: "line", d: path }),
+    element("path", { class: "values", d: path }),
     element("path", { class: "mark", d: `M${across(current)} 8V172` }),
   );
   const ends = metres ? `, ${number(metres[0] * 1e9)} to ${number(metres.at(-1) * 1e9)} nm` : "";
@@ -168,7 +168,7 @@ async function start() {
         address("tile", { ...values, LEVEL: level, COLUMN: column, ROW: row }),
     };
   };
-  const image = () => viewer.world.getItemAt(0);
+  const image = () => viewer.world.getItemAt(viewer.world.getItemCount() - 1);
   viewer.addHandler("open", () => {
     still.remove();
     stage.dataset.ready = "";
@@ -196,7 +196,8 @@ async function start() {
 
   /** Keep the compass, the bar of the scale and the address of the cut as the view is. */
   function follow() {
-    const bounds = viewer.viewport.viewportToImageRectangle(viewer.viewport.getBounds(true));
+    if (!image()) return;
+    const bounds = image().viewportToImageRectangle(viewer.viewport.getBounds(true));
     const left = Math.max(0, Math.floor(bounds.x));
     const right = Math.min(info.width, Math.ceil(bounds.x + bounds.width));
     const low = Math.max(0, Math.floor(info.height - bounds.y - bounds.height));
@@ -219,6 +220,7 @@ async function start() {
     const [x, y] = [Math.floor(point.x), info.height - 1 - Math.floor(point.y)];
     return x >= 0 && y >= 0 && x < info.width && y < info.height ? { X: x, Y: y } : null;
   };
+  let drawings = 0;
   let wanted = null;
   let isAsking = false;
   async function showValue(at) {
@@ -268,7 +270,23 @@ async function start() {
       return;
     }
     tell("");
-    viewer.addTiledImage({ tileSource: source(), index: 0, replace: true });
+    const own = ++drawings;
+    viewer.addTiledImage({
+      tileSource: source(),
+      success: ({ item }) => {
+        // What was drawn before stays below until this is complete; only the last one stays.
+        const removeOthers = () => {
+          if (own !== drawings) return;
+          for (let at = viewer.world.getItemCount() - 1; at >= 0; at -= 1) {
+            const other = viewer.world.getItemAt(at);
+            if (other !== item) viewer.world.removeItem(other);
+          }
+          stage.dataset.drawing = String(own);
+        };
+        if (item.getFullyLoaded()) removeOthers();
+        else item.addOnceHandler("fully-loaded-change", removeOthers);
+      },
+    });
   }
   for (const each of ["stretch", "colours", "black", "white", "invert"]) {
     field(each).addEventListener("change", redraw);

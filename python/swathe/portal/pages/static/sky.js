@@ -8,6 +8,7 @@ const CELL_PX = 20; // least side of a cell on the map
 const SETTLED_MS = 200;
 const MOST_LISTED = 30;
 const CLICK_PX = 4;
+const WIDE_ZOOM = 4;
 const MOST_ZOOM = 200000;
 const GRIDS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01];
 const RAD = Math.PI / 180;
@@ -26,6 +27,8 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const view = { ra: 0, dec: 0, zoom: 1 };
 const shades = new Map();
 let projection = null;
+let pixelsPerRad = 1;
+let isWide = true;
 let clipCosine = -1;
 let cells = null;
 let outlines = { images: [], more: false };
@@ -71,29 +74,33 @@ function galaxy() {
 }
 const GALAXY = { type: "LineString", coordinates: galaxy() };
 
-function setProjection() {
-  const name = document.getElementById("projection").value;
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  projection = projections[name]().reflectX(true).translate([width / 2, height / 2]).precision(0.7);
-  const isGlobe = name === "geoOrthographic";
-  if (isGlobe) projection.clipAngle(90);
-  if (name === "geoStereographic") projection.clipAngle(140);
-  clipCosine = isGlobe ? 0.001 : name === "geoStereographic" ? Math.cos(140 * RAD) : -2;
-  projection.baseScale = isGlobe
-    ? Math.min(width, height) / 2.1
-    : name === "geoStereographic"
-      ? Math.min(width, height) / 6
-      : Math.min(width / 5.8, height / 2.95);
-}
-
+/** Set the projection of the view: near ones are conformal, so that squares of the sky are squares. */
 function applyView() {
-  projection.rotate([-view.ra, -view.dec]).scale(projection.baseScale * view.zoom);
+  const choice = document.getElementById("projection").value;
+  isWide = view.zoom < WIDE_ZOOM || choice === "geoOrthographic";
+  const name = isWide ? choice : "geoStereographic";
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  if (projection?.key !== `${name} ${width} ${height}`) {
+    projection = projections[name]().reflectX(true).translate([width / 2, height / 2]).precision(0.7);
+    projection.key = `${name} ${width} ${height}`;
+    if (name === "geoOrthographic") projection.clipAngle(90);
+    if (name === "geoStereographic") projection.clipAngle(140);
+    clipCosine = { geoOrthographic: 0.001, geoStereographic: Math.cos(140 * RAD) }[name] ?? -2;
+  }
+  const whole = {
+    geoOrthographic: Math.min(width, height) / 2.1,
+    geoStereographic: Math.min(width, height) / 12,
+  };
+  pixelsPerRad = (whole[choice] ?? Math.min(width / 5.8, height / 2.95)) * view.zoom;
+  // The scale of d3 is that in the middle, but of this projection twice as much.
+  const scale = name === "geoStereographic" ? 2 * pixelsPerRad : pixelsPerRad;
+  projection.rotate([-view.ra, -view.dec]).scale(scale);
 }
 
 /** Return the radius of the circle that is in view, degrees. */
 function radius() {
   const size = Math.hypot(canvas.clientWidth, canvas.clientHeight) / 2;
-  return Math.min(180, size / projection.scale() / RAD * 1.15);
+  return Math.min(180, (size / pixelsPerRad / RAD) * 1.15);
 }
 
 /** Return the points of a closed line on the canvas; null if it is not wholly in view. */
@@ -105,7 +112,8 @@ function screen(corners, centre) {
     const point = projection([ra, dec]);
     if (!point) return null;
     const last = points.at(-1);
-    if (last && Math.abs(point[0] - last[0]) > most) return null;
+    // Across the edge of the sky.
+    if (isWide && last && Math.abs(point[0] - last[0]) > most) return null;
     points.push(point);
   }
   return points;
@@ -176,8 +184,7 @@ function draw() {
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    setProjection();
-  }
+    }
   applyView();
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
@@ -229,7 +236,7 @@ const dataset = box.dataset.dataset ? { dataset: box.dataset.dataset } : {};
 
 async function loadCells() {
   let order = Number(box.dataset.coarsest);
-  const pixels = (at) => (CELL_DEG / 2 ** at) * RAD * projection.scale();
+  const pixels = (at) => (CELL_DEG / 2 ** at) * RAD * pixelsPerRad;
   while (order < Number(box.dataset.finest) && pixels(order + 1) > CELL_PX) order += 1;
   if (cells?.order === order) return;
   const answer = await fetch(`/sky/cells.json?${new URLSearchParams({ order, ...dataset })}`);
@@ -246,7 +253,7 @@ async function loadCells() {
       step: Math.min(STEPS - 1, level),
     };
   });
-  cells = { order, places };
+  cells = { order, places, allSky: content.all_sky };
 }
 
 async function loadOutlines() {
@@ -279,7 +286,11 @@ function list() {
     ? "Zoom in to see outlines."
     : more
       ? "More than 5,000: zoom in to see outlines."
-      : `${images.length.toLocaleString("en")} outlines.`;
+      : `${images.length.toLocaleString("en")} ${images.length === 1 ? "outline" : "outlines"}.`;
+  if (cells?.allSky) {
+    const count = `${cells.allSky} ${cells.allSky === 1 ? "image" : "images"}`;
+    document.querySelector("[data-count]").textContent += ` Not drawn: ${count} of the whole sky.`;
+  }
   const links = images.slice(0, MOST_LISTED).map((each) => {
     const item = document.createElement("li");
     const link = document.createElement("a");
@@ -302,6 +313,15 @@ function mark(image) {
 function searchAt(ra, dec, degrees = Math.min(radius() / 1.6, 90)) {
   const query = { q: `${ra.toFixed(6)} ${dec.toFixed(6)}`, radius: `${degrees.toPrecision(3)}deg` };
   return `/search?${new URLSearchParams({ ...query, ...dataset })}`;
+}
+
+/** Take the view from the address, `#RA,DEC,ZOOM`. */
+function readAddress() {
+  const [ra, dec, zoom] = location.hash.slice(1).split(",").map(Number);
+  if (![ra, dec, zoom].every(Number.isFinite)) return;
+  view.ra = wrap(ra);
+  view.dec = Math.max(-90, Math.min(90, dec));
+  view.zoom = Math.max(1, Math.min(MOST_ZOOM, zoom));
 }
 
 /** Load what the view needs once it rests. */
@@ -332,7 +352,7 @@ function move(ra, dec) {
 }
 
 function pan(dx, dy) {
-  const degrees = 1 / projection.scale() / RAD;
+  const degrees = 1 / pixelsPerRad / RAD;
   move(
     view.ra + (dx * degrees) / Math.max(0.05, Math.cos(view.dec * RAD)),
     view.dec + dy * degrees,
@@ -358,6 +378,21 @@ function placeAt([x, y]) {
   const back = projection(place);
   if (!back || Math.hypot(back[0] - x, back[1] - y) > 1) return null;
   return [wrap(place[0]), place[1]];
+}
+
+/** Return the longer side of a square that was drawn, degrees, along its middle lines. */
+function sideOf([x, y, other, below], middle) {
+  const [cx, cy] = [(x + other) / 2, (y + below) / 2];
+  const centre = vector(...middle);
+  const half = (point) => {
+    const place = placeAt(point);
+    return place ? Math.acos(Math.min(1, dot(vector(...place), centre))) / RAD : 0;
+  };
+  const across = half([x, cy]) + half([other, cy]);
+  const down = half([cx, y]) + half([cx, below]);
+  const flat = Math.max(Math.abs(other - x), Math.abs(below - y)) / pixelsPerRad / RAD;
+  // Of some seconds, rounding of the cosine is larger than the side.
+  return flat < 0.01 ? flat : Math.max(across, down);
 }
 
 function isWithin([x, y], points) {
@@ -432,8 +467,7 @@ function finish(event) {
   const far = Math.hypot(point[0] - start[0], point[1] - start[1]);
   if (square && far > CLICK_PX) {
     const middle = placeAt([(square[0] + square[2]) / 2, (square[1] + square[3]) / 2]);
-    const pixels = Math.max(Math.abs(square[2] - square[0]), Math.abs(square[3] - square[1]));
-    const arcsec = (pixels / projection.scale() / RAD) * 3600;
+    const arcsec = middle ? sideOf(square, middle) * 3600 : 0;
     if (middle) {
       const targets = `${middle[0].toFixed(6)} ${middle[1].toFixed(6)} ${arcsec.toPrecision(5)}arcsec`;
       location.href = `/new?${new URLSearchParams({ targets, ...dataset })}`;
@@ -441,7 +475,7 @@ function finish(event) {
   } else if (far <= CLICK_PX) {
     const place = placeAt(point);
     if (marked && place) location.href = marked.url;
-    else if (place) location.href = searchAt(...place, (12 / projection.scale() / RAD));
+    else if (place) location.href = searchAt(...place, (12 / pixelsPerRad / RAD));
   }
   square = null;
   start = null;
@@ -480,7 +514,6 @@ canvas.addEventListener("keydown", (event) => {
   readout.textContent = `Middle: RA ${view.ra.toFixed(4)}° Dec ${view.dec.toFixed(4)}° ICRS`;
 });
 document.getElementById("projection").addEventListener("change", () => {
-  setProjection();
   redraw();
   settle();
 });
@@ -488,9 +521,12 @@ document.getElementById("dataset").addEventListener("change", (event) => event.t
 dark.addEventListener("change", redraw);
 new ResizeObserver(redraw).observe(box);
 
-const [ra, dec, zoom] = location.hash.slice(1).split(",").map(Number);
-if ([ra, dec, zoom].every(Number.isFinite)) Object.assign(view, { ra: wrap(ra), dec, zoom });
-setProjection();
+readAddress();
+addEventListener("hashchange", () => {
+  readAddress();
+  redraw();
+  settle();
+});
 applyView();
 redraw();
 settle();

@@ -17,7 +17,7 @@ from mocpy import MOC
 from starlette.responses import Response
 
 from swathe.core.errors import DatasetError
-from swathe.portal.vo.discovery.vosi import STANDARDS, XML
+from swathe.portal.vo.discovery.vosi import STANDARDS, VERSIONS, XML
 from swathe.portal.vo.errors import usage
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def _services(service: Service, request: Request) -> bytes:
         _add(root, "rights", settings.rights)
     for standard, path in STANDARDS:
         capability = _add(root, "capability", standardID=standard)
-        interface = _add(capability, "interface", role="std")
+        version = {"version": VERSIONS[standard]} if standard in VERSIONS else {}
+        interface = _add(capability, "interface", role="std", **version)
         interface.set(f"{{{XSI}}}type", "vs:ParamHTTP")
         use = "full" if path in ("capabilities", "availability", "examples") else "base"
         _add(interface, "accessURL", service.url(request, path), use=use)

@@ -24,6 +24,7 @@ CAPABILITIES = f"""<?xml version="1.0" encoding="UTF-8"?>
 <vosi:capabilities xmlns:vosi="http://www.ivoa.net/xml/VOSICapabilities/v1.0"
     xmlns:vs="http://www.ivoa.net/xml/VODataService/v1.1" {XSI}>
 """
+TAP = "ivo://ivoa.net/std/TAP"
 STANDARDS = (
     ("ivo://ivoa.net/std/VOSI#capabilities", "capabilities"),
     ("ivo://ivoa.net/std/VOSI#availability", "availability"),
@@ -34,9 +35,11 @@ STANDARDS = (
     (descriptors.SODA, "sync"),
     (descriptors.SODA_ASYNC, "async"),
     ("ivo://ivoa.net/std/DALI#examples", "examples"),
+    (TAP, "tap"),
 )
-TAP = "ivo://ivoa.net/std/TAP"
-"""TAP describes itself below its own URL, `tap`; here is where it is."""
+"""The services. TAP describes itself below its own URL, `tap`."""
+VERSIONS = {TAP: "1.1"}
+"""Versions that the identifier does not have."""
 
 
 async def capabilities(service: Service, request: Request) -> Response:
@@ -45,17 +48,13 @@ async def capabilities(service: Service, request: Request) -> Response:
     for standard, path in STANDARDS:
         use = "full" if path in ("capabilities", "availability", "examples") else "base"
         url = escape(service.url(request, path))
+        version = f' version="{VERSIONS[standard]}"' if standard in VERSIONS else ""
         parts.append(
             f"<capability standardID={quoteattr(standard)}>\n"
-            '<interface xsi:type="vs:ParamHTTP" role="std">\n'
+            f'<interface xsi:type="vs:ParamHTTP" role="std"{version}>\n'
             f'<accessURL use="{use}">{url}</accessURL>\n'
             "</interface>\n</capability>\n"
         )
-    parts.append(
-        f'<capability standardID="{TAP}">\n<interface xsi:type="vs:ParamHTTP" role="std" '
-        f'version="1.1">\n<accessURL use="base">{escape(service.url(request, "tap"))}</accessURL>\n'
-        "</interface>\n</capability>\n"
-    )
     parts.append("</vosi:capabilities>\n")
     return Response("".join(parts), 200, media_type=XML)
 
@@ -106,7 +105,7 @@ async def root(service: Service, request: Request) -> Response:
     lines = "".join(
         f"<li><a href={quoteattr(service.url(request, path))}>{path.rstrip('?')}</a>: "
         f"{plain(standard)}</li>\n"
-        for standard, path in (*STANDARDS, (TAP, "tap/capabilities"))
+        for standard, path in STANDARDS
     )
     return page(service, "Virtual Observatory services", f"<ul>\n{lines}</ul>\n")
 
