@@ -163,3 +163,27 @@ def test_other_images_have_no_tiles(tmp_path: Path) -> None:
     plane = swathe.open(tmp_path / "floats.fits").image()
     with pytest.raises(RegionError):
         read_spectrum(plane, (), 0, 0)
+
+
+def test_means_of_many_rows_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = np.random.default_rng(3).normal(0, 1, (333, 50))
+    expected = pyramid._means(pixels, 4, 3)
+    monkeypatch.setattr(pyramid, "MOST_TOGETHER", 1000)
+    np.testing.assert_array_equal(pyramid._means(pixels, 4, 3), expected)
+    np.testing.assert_allclose(expected, means(pixels.astype(np.float32), 4, 3), atol=1e-6)
+
+
+def test_huge_values_stay_visible(tmp_path: Path) -> None:
+    path = tmp_path / "huge.fits"
+    fits.PrimaryHDU(np.array([[1e300, -1e300], [0.0, np.nan]])).writeto(path)
+    tile = read_tile(swathe.open(path).image(), (), 0, 0, 0)
+    assert tile[1, 0] > 3e38 and tile[1, 1] < -3e38 and tile[0, 0] == 0 and np.isnan(tile[0, 1])
+
+
+def test_an_image_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "declared.fits"
+    header = fits.PrimaryHDU(np.zeros((1, 1), np.int16)).header
+    header["NAXIS1"], header["NAXIS2"] = 1_000_000, 1_000_000
+    path.write_bytes(header.tostring().encode())
+    with pytest.raises(RegionError, match="whose picture needs at most"):
+        read_overview(swathe.open(path).image(), ())

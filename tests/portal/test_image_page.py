@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -64,6 +66,12 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     values = np.arange(12 * 40 * 50, dtype=np.float32).reshape(12, 40, 50)
     fits.PrimaryHDU(values, cube).writeto(frames / "cube.fits")
     fits.PrimaryHDU(np.arange(40.0)).writeto(frames / "line.fits")
+    huge = fits.PrimaryHDU(np.zeros((1, 1), np.int16)).header
+    huge["NAXIS1"], huge["NAXIS2"] = 1_000_000, 1_000_000
+    content = huge.tostring().encode()
+    with (frames / "huge.fits").open("wb") as file:
+        file.write(content.replace(b"conforms", b"con\x1b\x00\x07ms"))
+        file.truncate(len(content) + 2_000_000_000_000)
     fits.PrimaryHDU(np.full((30, 40), 7.0)).writeto(frames / "plain <b>.fits")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:
         patch.setenv("SWATHE_DATABASE", database_in(folder))
@@ -139,6 +147,22 @@ def test_the_header_and_a_search_in_it(client: httpx.Client) -> None:
         "No card"
         in client.get("/image/header", params={"ID": did("f0.fits"), "find": "<script>"}).text
     )
+
+
+def test_control_characters_of_a_header_are_not_sent(client: httpx.Client) -> None:
+    answer = client.get("/image/header", params={"ID": did("huge.fits")})
+    assert "con\N{REPLACEMENT CHARACTER}" in answer.text
+    assert not any(ord(each) < 32 and each not in "\n" for each in answer.text)
+
+
+def test_equal_requests_at_the_same_time_have_one_answer(portal: RunningPortal) -> None:
+    address = f"{portal.url}/vo/preview"
+    with ThreadPoolExecutor(8) as pool:
+        ask_huge = partial(httpx.get, address, params={"ID": did("huge.fits")}, timeout=60)
+        ask_small = partial(httpx.get, address, params={"ID": did("f2.fits")}, timeout=60)
+        answers = [pool.submit(work) for work in (ask_huge, ask_small) * 8]
+        codes = [each.result().status_code for each in answers]
+    assert codes == [400, 200] * 8
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -242,6 +266,8 @@ def test_the_spectrum_of_a_cube(client: httpx.Client) -> None:
         ("place", {"RA": "nan", "DEC": 10, "SIZE": 1}, 400, "RA: expected a number"),
         ("description", {"ID": "ivo://swathe.invalid/stars?none.fits,0"}, 404, "no such image"),
         ("description", {"ID": did("line.fits")}, 400, "has no plane"),
+        ("description", {"ID": did("huge.fits")}, 400, "whose picture needs at most"),
+        ("place", {"ID": did("huge.fits"), "RA": 0, "DEC": 0, "SIZE": 1}, 400, "found other"),
     ],
 )
 def test_what_cannot_be_drawn(

@@ -29,6 +29,9 @@ MOST_READ = 1 << 22
 MOST_PIXELS = 1 << 26
 """Pixels beyond which no picture is made: of an image with very long rows."""
 MOST_SAMPLES = 1 << 16
+MOST_TOGETHER = 1 << 20
+"""Pixels whose means are computed at once."""
+LARGEST = float(np.finfo(np.float32).max)
 LONGEST_SPECTRUM = 1 << 16
 OVERVIEW = 512
 """Rows that are read for the first picture of an image."""
@@ -110,7 +113,7 @@ def read_tile(
     pyramid = Pyramid(width, height)
     columns, rows = pyramid.tile(level, column, row)
     step, skip = pyramid.step(level), pyramid.skip(level, columns, rows)
-    _check_read(image, pyramid.read_pixels(level, columns, rows))
+    check_read(image, pyramid.read_pixels(level, columns, rows))
     below = rows[-1] - 1 if rows[-1] else None
     pixels = image.section[(*planes, slice(rows[0], below, -skip), _slice(columns))]
     return _means(np.asarray(pixels), step // skip, step)
@@ -142,9 +145,9 @@ def read_overview(image: Image, planes: Sequence[int]) -> Overview:
     """
     height, width = plane_shape(image, planes)
     step = overview_step(height, width)
-    _check_read(image, width * -(-height // step))
+    check_read(image, width * -(-height // step))
     rows = np.asarray(image.section[(*planes, slice(None, None, -step), slice(None))])
-    samples = rows[:, :: max(1, rows.size // MOST_SAMPLES)]
+    samples = np.clip(rows[:, :: max(1, rows.size // MOST_SAMPLES)], -LARGEST, LARGEST)
     return Overview(_means(rows, 1, step), samples.astype(np.float32))
 
 
@@ -202,11 +205,16 @@ def plane_shape(image: Image, planes: Sequence[int]) -> tuple[int, int]:
     return shape[-2], shape[-1]
 
 
-def _check_read(image: Image, pixels: int) -> None:
+def check_read(image: Image, pixels: int) -> None:
+    """Check how many pixels are read for a picture.
+
+    Raises:
+        RegionError: If they are too many.
+    """
     if pixels > MOST_PIXELS:
         raise RegionError(
             f"{image.url}, HDU {image.index}: expected an image whose picture needs at most "
-            f"{MOST_PIXELS} pixels, found {image.shape[-1]} pixels in a row"
+            f"{MOST_PIXELS} pixels, found shape {image.shape}"
         )
 
 
@@ -216,6 +224,17 @@ def _slice(columns: range) -> slice:
 
 def _means(pixels: NDArray[Any], down: int, across: int) -> NDArray[np.float32]:
     """Return means of blocks; the last ones may have fewer pixels. Pixels of NaN do not count."""
+    height, width = pixels.shape
+    means = np.empty((-(-height // down), -(-width // across)), np.float32)
+    # Some rows at a time: copies in double precision take several times their memory.
+    blocks = max(1, MOST_TOGETHER // max(1, width * down))
+    for first in range(0, len(means), blocks):
+        part = pixels[first * down : (first + blocks) * down]
+        means[first : first + blocks] = _means_of_part(part, down, across)
+    return means
+
+
+def _means_of_part(pixels: NDArray[Any], down: int, across: int) -> NDArray[np.float64]:
     values = pixels.astype(np.float64)
     valid = np.isfinite(values)
     sums, counts = np.where(valid, values, 0.0), valid.astype(np.float64)
@@ -225,5 +244,6 @@ def _means(pixels: NDArray[Any], down: int, across: int) -> NDArray[np.float32]:
             sums = np.add.reduceat(sums, starts, axis=axis)
             counts = np.add.reduceat(counts, starts, axis=axis)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        means: NDArray[np.float32] = (sums / counts).astype(np.float32)
+        # Sums of huge values may overflow; single precision ends sooner than double.
+        means: NDArray[np.float64] = np.clip(sums / counts, -LARGEST, LARGEST)
     return means

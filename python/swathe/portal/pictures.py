@@ -148,7 +148,7 @@ class PixelBudget:
 
     def __init__(self, pixels: int) -> None:
         """Set the number of pixels."""
-        self._free = pixels
+        self._free = self._all = pixels
         self._change = threading.Condition()
 
     @contextmanager
@@ -156,8 +156,10 @@ class PixelBudget:
         """Reserve pixels during the context; wait up to `WAIT_S` seconds for them.
 
         Raises:
-            LimitError: If too few are free after that time.
+            LimitError: If too few are free after that time, or at any time.
         """
+        if pixels > self._all:
+            raise LimitError(f"{what}: expected at most {self._all} pixels, found {pixels}")
         with self._change:
             if not self._change.wait_for(lambda: self._free >= pixels, WAIT_S):
                 raise LimitError(

@@ -111,6 +111,8 @@ def header(
 
 def _cards(header: bytes) -> list[str]:
     text = header.decode("ascii", "replace")
+    # Standard headers have no control characters; pages must not.
+    text = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
     cards = [text[at : at + 80] for at in range(0, len(text), 80)]
     return [card for card in cards if not card.isspace()]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from swathe.core.errors import NoOverlapError
 from swathe.datasets.spherical import directions
-from swathe.files.pyramid import plane_shape
+from swathe.files.pyramid import check_read, plane_shape
 from swathe.portal.pictures import room
 from swathe.portal.vo.compass import has_sky
 
@@ -63,7 +63,9 @@ def pixels_of_place(
     low, high = int(rows.min()), int(rows.max()) + 1
     # Of large squares, rows between those of the grid are not read.
     step = max(1, (high - low) // (2 * side))
-    with room.reserve((right - left) * -(-(high - low) // step), image.did):
+    count = (right - left) * -(-(high - low) // step)
+    check_read(image.image, count)
+    with room.reserve(count, image.did):
         part = image.image.section[(*planes, slice(low, high, step), slice(left, right))]
         pixels = np.full(side * side, np.nan, np.float32)
         pixels[inside] = np.asarray(part)[(rows - low) // step, columns - left]

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import Response
 
@@ -127,6 +127,22 @@ class ThreadLimit:
         self._pool = ThreadPoolExecutor(threads or max(4, 2 * cores()), "vo")
         self._room = threading.BoundedSemaphore(most)
         self._most = most
+        self._in_flight: dict[str, asyncio.Task[Any]] = {}
+
+    async def run_once(self, key: str, work: Callable[[], T]) -> T:
+        """Run work in a thread, unless equal work is running: then return what that returns.
+
+        Raises:
+            VoError: If too many requests wait already.
+        """
+        task = self._in_flight.get(key)
+        if task is None:
+            task = asyncio.create_task(self.run(work))
+            self._in_flight[key] = task
+            task.add_done_callback(lambda _: self._in_flight.pop(key))
+        # Who leaves does not stop it for the others.
+        result: T = await asyncio.shield(task)
+        return result
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work in a thread.

@@ -20,6 +20,7 @@ from swathe.files.pyramid import (
     TILE,
     Overview,
     Pyramid,
+    check_read,
     plane_shape,
     read_overview,
     read_pixel,
@@ -132,7 +133,7 @@ async def description(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run(describe), 200, _headers(), JSON)
+    return Response(await service.workers.run_once(_key(request), describe), 200, _headers(), JSON)
 
 
 async def overview(service: Service, request: Request) -> Response:
@@ -144,7 +145,7 @@ async def overview(service: Service, request: Request) -> Response:
         overview = _overview(service, _view(service, parameters))
         return _png(overview.pixels, drawing, overview.samples)
 
-    return Response(await service.workers.run(draw), 200, _headers(), PNG)
+    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
 
 
 async def tile(service: Service, request: Request) -> Response:
@@ -159,7 +160,9 @@ async def tile(service: Service, request: Request) -> Response:
         columns, rows = pyramid.tile(level, column, row)
 
         def read() -> NDArray[np.float32]:
-            with room.reserve(pyramid.read_pixels(level, columns, rows), view.image.did):
+            pixels = pyramid.read_pixels(level, columns, rows)
+            check_read(view.pixels, pixels)
+            with room.reserve(pixels, view.image.did):
                 return read_tile(view.pixels, view.planes, level, column, row)
 
         pixels = service.pixels.get((*view.key, level, column, row), read)
@@ -167,7 +170,7 @@ async def tile(service: Service, request: Request) -> Response:
             raise usage("BLACK, WHITE: expected both limits of a tile, found none")
         return _png(pixels, drawing)
 
-    return Response(await service.workers.run(draw), 200, _headers(), PNG)
+    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
 
 
 async def value(service: Service, request: Request) -> Response:
@@ -188,7 +191,7 @@ async def value(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run(read), 200, _headers(), JSON)
+    return Response(await service.workers.run_once(_key(request), read), 200, _headers(), JSON)
 
 
 async def pixel(service: Service, request: Request) -> Response:
@@ -200,7 +203,7 @@ async def pixel(service: Service, request: Request) -> Response:
         x, y = pixel_of(_view(service, parameters).image, ra, dec) or (None, None)
         return _json({"x": x, "y": y})
 
-    return Response(await service.workers.run(find), 200, _headers(), JSON)
+    return Response(await service.workers.run_once(_key(request), find), 200, _headers(), JSON)
 
 
 async def spectrum(service: Service, request: Request) -> Response:
@@ -222,7 +225,7 @@ async def spectrum(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run(read), 200, _headers(), JSON)
+    return Response(await service.workers.run_once(_key(request), read), 200, _headers(), JSON)
 
 
 async def place(service: Service, request: Request) -> Response:
@@ -247,7 +250,7 @@ async def place(service: Service, request: Request) -> Response:
 
         return _png(service.pixels.get((*view.key, ra, dec, size), read), drawing)
 
-    return Response(await service.workers.run(draw), 200, _headers(), PNG)
+    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
 
 
 def _degrees(parameters: RequestParameters, name: str) -> float:
@@ -255,6 +258,11 @@ def _degrees(parameters: RequestParameters, name: str) -> float:
     if number is None:
         raise usage(f"{name}: expected degrees, found none")
     return number
+
+
+def _key(request: Request) -> str:
+    """Return what is asked for: equal requests at the same time have one answer."""
+    return f"{request.url.path}?{request.url.query}"
 
 
 def _headers() -> dict[str, str]:
@@ -326,7 +334,9 @@ def _overview(service: Service, view: View) -> Overview:
     pyramid = view.pyramid()
 
     def read() -> Overview:
-        with room.reserve(min(pyramid.height, OVERVIEW) * pyramid.width, view.image.did):
+        pixels = min(pyramid.height, OVERVIEW) * pyramid.width
+        check_read(view.pixels, pixels)
+        with room.reserve(pixels, view.image.did):
             return read_overview(view.pixels, view.planes)
 
     return service.pixels.get((*view.key, "overview"), read)
