@@ -128,6 +128,16 @@ def test_an_answer_that_is_cut_says_so(visitor: Visitor) -> None:
     assert len(csv_rows(visitor, query, MAXREC="9" * 30)) == 12
 
 
+def test_a_large_answer_is_sent_in_parts(visitor: Visitor) -> None:
+    query = "SELECT a.*, b.* FROM tap_schema.columns AS a, tap_schema.columns AS b"
+    count = len(csv_rows(visitor, "SELECT column_name FROM tap_schema.columns"))
+    answer = sync(visitor, query)
+    assert len(answer.content) > 1_000_000
+    assert [each for each, _ in status_of(answer)] == ["OK"]
+    assert answer.text.count("<TR>") == count**2
+    assert len(sync(visitor, query, FORMAT="csv").text.splitlines()) > count**2
+
+
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
