@@ -173,6 +173,31 @@ def test_a_query_can_be_stopped(few: Catalog) -> None:
     assert time.monotonic() < limit.end_s
 
 
+def test_conditions_list_a_limited_number_of_images(
+    few: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.portal.vo.tap.footprints.MOST_IMAGES", 30)
+    sky = "1 = INTERSECTS(s_region, CIRCLE(0, 0, 180))"
+    assert len(rows(few, SELECT + sky)) > 15
+    with pytest.raises(QueryError, match="expected at most 30 images"):
+        rows(few, SELECT + f"{sky} OR {sky}")
+
+
+def test_common_tables_may_use_each_other(few: Catalog) -> None:
+    tables = ["t0 AS (SELECT 1 AS n FROM tap_schema.schemas WHERE schema_name = 'ivoa')"]
+    tables += [
+        f"t{number} AS (SELECT a.n FROM t{number - 1} AS a, t{number - 1} AS b)"
+        for number in range(1, 30)
+    ]
+    begin = time.monotonic()
+    query = f"WITH {', '.join(tables)} SELECT COUNT(*) FROM "
+    assert rows(few, query + "t5") == [("1",)]
+    # Whoever makes a billion tables of it has an error, and soon.
+    with pytest.raises(QueryError):
+        rows(few, query + "t29")
+    assert time.monotonic() - begin < 20
+
+
 def test_an_image_by_its_identifier(few: Catalog) -> None:
     select = "SELECT COUNT(*) FROM ivoa.obscore WHERE "
     dids = [did for (did,) in rows(few, "SELECT obs_publisher_did FROM ivoa.obscore")]

@@ -49,7 +49,7 @@ MOST_CANDIDATES = 100_000
 GRID = 65
 """Positions along each axis of an image without outline."""
 MOST_IMAGES = 1_000_000
-"""Maximum number of images of one condition."""
+"""Maximum number of images of all conditions of a query: each is a list in memory."""
 
 
 class Footprints:
@@ -58,6 +58,7 @@ class Footprints:
     def __init__(self, catalog: Catalog, limit: ReadLimit) -> None:
         """Set the catalogue, and the limit of the query."""
         self._catalog, self._limit = catalog, limit
+        self._count = 0
 
     def matching(self, relation: Relation, region: SkyRegion) -> list[int]:
         """Return the numbers of the images that have a relation to a region.
@@ -73,11 +74,8 @@ class Footprints:
                 numbers += _near(part, region)
             else:
                 numbers += [number for number, match in part if _relates(match, region, relation)]
-            if len(numbers) > MOST_IMAGES:
-                raise QueryError(
-                    f"a condition on s_region: expected at most {MOST_IMAGES:,} images, found "
-                    "more; ask for a smaller region"
-                )
+            self._check_count(len(numbers))
+        self._count += len(numbers)
         return numbers
 
     def centres_in(self, region: SkyRegion) -> list[int]:
@@ -98,6 +96,8 @@ class Footprints:
                 for (number, match), is_inside in zip(part, inside.tolist(), strict=True)
                 if is_inside and match.granule.footprint is not None
             ]
+            self._check_count(len(numbers))
+        self._count += len(numbers)
         return numbers
 
     def with_did(self, authority: str, did: str) -> list[int]:
@@ -123,7 +123,17 @@ class Footprints:
         if reach >= math.pi / 2:
             return None
         near = self._catalog.granules_in(ranges_around(region.centre, reach), MOST_CANDIDATES)
-        return None if near is None else [*near, *wide]
+        if near is None or self._count + len(near) > MOST_IMAGES:
+            return None
+        self._count += len(near)
+        return [*near, *wide]
+
+    def _check_count(self, count: int) -> None:
+        if self._count + count > MOST_IMAGES:
+            raise QueryError(
+                f"conditions on places: expected at most {MOST_IMAGES:,} images, found more; ask "
+                "for smaller regions, or for fewer"
+            )
 
     def _candidates(
         self, region: SkyRegion, *, everywhere: bool = False
