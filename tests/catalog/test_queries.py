@@ -50,9 +50,11 @@ def test_a_query_is_kept_as_it_is(catalog: Catalog) -> None:
 def test_queries_are_run_in_turn(catalog: Catalog) -> None:
     first, second, _ = add(catalog, "a"), add(catalog, "b"), add(catalog, "c", starts=False)
     leases = [catalog.lease_query(60) for _ in range(3)]
-    assert [lease and lease.id for lease in leases] == [first, second, None]
+    assert [lease and lease.id for lease in leases] == [first, None, None]  # one of each user
     assert catalog.query_state(first)[0] == "EXECUTING"
     ended = catalog.end_query(first, size=7, media_type="text/csv")
+    assert (lease := catalog.lease_query(60)) is not None
+    assert lease.id == second
     assert (ended.phase, ended.bytes, ended.media_type, ended.error) == (
         "COMPLETED", 7, "text/csv", None,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete, func, insert, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from swathe.catalog.database import Database
 from swathe.catalog.jobs.blocks import LONGEST_NAME, LONGEST_REASON
@@ -152,12 +152,22 @@ class QueryQueue(Database):
     # ---- For the portal that runs them
 
     def lease_query(self, lease_s: float) -> QueryRecord | None:
-        """Lease the query that waits longest, or one whose portal died; None if there is none."""
+        """Lease the query that waits longest, or one whose portal died; None if there is none.
+
+        A user has one query at work, so that others have their turn.
+        """
         now = datetime.now(UTC)
         is_free = or_(QueryTable.phase == "QUEUED", QueryTable.lease_until < now)
+        other = aliased(QueryTable)
+        is_at_work = (
+            select(other.number)
+            .where(other.owner == QueryTable.owner, other.phase == "EXECUTING")
+            .where(other.lease_until >= now)
+            .exists()
+        )
         query = (
             select(QueryTable)
-            .where(QueryTable.phase.in_(AT_WORK), is_free)
+            .where(QueryTable.phase.in_(AT_WORK), is_free, ~is_at_work)
             .order_by(QueryTable.number)
             .limit(1)
             .with_for_update(skip_locked=True)

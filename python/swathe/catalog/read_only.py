@@ -23,8 +23,11 @@ from swathe.core.errors import QueryError
 
 STEPS = 20_000
 """Steps of SQLite between two checks: a millisecond or so."""
-LONGEST_TEXT = 20_000_000
-"""Maximum size of a text that SQLite makes, bytes."""
+LONGEST_TEXT = 200_000
+"""Maximum size of a text that SQLite makes, bytes: of an answer, 500 rows are in memory."""
+LONGEST_PATTERN = 1000
+"""Maximum size of a pattern of LIKE, bytes: one comparison cannot be stopped, and takes up to the
+product of both sizes."""
 LOOK_S = 0.5
 ROWS = 500
 QUERY_STATES = ("0A", "21", "22", "2F", "42803", "42804", "42883", "53", "54", "57014")
@@ -159,6 +162,7 @@ class ReadOnlyQueries(Database):
                     connection.execute("PRAGMA case_sensitive_like=ON")
                     connection.execute("PRAGMA trusted_schema=OFF")
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_TEXT)
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)
                     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
                     prepare(connection)
 

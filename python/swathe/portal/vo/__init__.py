@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
 from swathe.portal.http.response_counts import ROUTE
 from swathe.portal.vo import files, viewer
 from swathe.portal.vo.discovery import links, query, registry, sia1, vosi
-from swathe.portal.vo.errors import VoError, to_vo_error
+from swathe.portal.vo.errors import VoError, to_vo_error, usage
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
 from swathe.portal.vo.tap import cone, metadata, query_uws
@@ -59,6 +60,8 @@ def _answering(
             if user_of is not None:
                 request.state.user = await user_of(request)
             return await handler(service, request)
+        except ClientDisconnect:
+            return usage("the request: expected all of it, found that the client left").response()
         except VoError as error:
             return error.response()
         except SwatheError as error:

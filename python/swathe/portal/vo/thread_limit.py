@@ -6,6 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import Response
@@ -114,6 +115,19 @@ class LargeResponse(Response):
             self._share.release()
 
 
+@dataclass
+class _Share:
+    """What an owner has of the threads.
+
+    Attributes:
+        threads: those that are left.
+        requests: how many wait for one or have one.
+    """
+
+    threads: asyncio.Semaphore
+    requests: int = 0
+
+
 class ThreadLimit:
     """A limited number of threads for long work, with a limited queue."""
 
@@ -124,10 +138,31 @@ class ThreadLimit:
             threads: number of threads; 0: two for each core, at least four.
             most: largest number of requests that wait for a thread or have one.
         """
-        self._pool = ThreadPoolExecutor(threads or max(4, 2 * cores()), "vo")
+        threads = threads or max(4, 2 * cores())
+        self._pool = ThreadPoolExecutor(threads, "vo")
+        self._most_of_one = max(1, threads // 2)
         self._room = threading.BoundedSemaphore(most)
         self._most = most
         self._in_flight: dict[str, asyncio.Task[Any]] = {}
+        self._shares: dict[str, _Share] = {}
+
+    async def run_of(self, owner: str, work: Callable[[], T]) -> T:
+        """Run work of an owner, who has at most half of the threads; the rest waits in turn.
+
+        Raises:
+            VoError: If too many requests wait already, of all or of this owner.
+        """
+        share = self._shares.setdefault(owner, _Share(asyncio.Semaphore(self._most_of_one)))
+        if share.requests >= self._most // 4:
+            raise busy(f"too many of your requests are waiting, {share.requests}; try again soon")
+        share.requests += 1
+        try:
+            async with share.threads:
+                return await self.run(work)
+        finally:
+            share.requests -= 1
+            if not share.requests:
+                del self._shares[owner]
 
     async def run_once(self, key: str, work: Callable[[], T]) -> T:
         """Run work in a thread, unless equal work is running: then return what that returns.

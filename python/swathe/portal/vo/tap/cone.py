@@ -18,9 +18,12 @@ from swathe.portal.vo.errors import to_vo_error, usage
 from swathe.portal.vo.tap.answers import answer_rows
 from swathe.portal.vo.tap.query_request import QueryRequest
 from swathe.portal.vo.tap.sources import Sources
+from swathe.portal.vo.tap.sync import run_query
 from swathe.portal.vo.tap.tables import OBSCORE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from swathe.portal.vo.discovery.votable import Field
@@ -50,14 +53,23 @@ async def cone_search(service: Service, request: Request) -> Response:
     """Return the images whose centres are in a circle."""
     try:
         query_parameters = await parameters.read_parameters(request)
-        content = await service.queries.run(lambda: _document(service, request, query_parameters))
+        content = await run_query(
+            service,
+            request,
+            lambda should_stop: _document(service, request, query_parameters, should_stop),
+        )
     except SwatheError as error:
         line = to_vo_error(error).line
         content = document(results(info("QUERY_STATUS", "ERROR", line), info("Error", line)))
     return Response(content, 200, media_type=MEDIA_TYPE)
 
 
-def _document(service: Service, request: Request, query_parameters: RequestParameters) -> bytes:
+def _document(
+    service: Service,
+    request: Request,
+    query_parameters: RequestParameters,
+    should_stop: Callable[[], bool],
+) -> bytes:
     ra, dec, radius = (_number(query_parameters, name) for name in ("RA", "DEC", "SR"))
     circle = parameters.circle("RA, DEC, SR", f"{ra} {dec} {radius}")
     verb = (query_parameters.one("VERB") or "2").strip()
@@ -81,7 +93,7 @@ def _document(service: Service, request: Request, query_parameters: RequestParam
         owner="",
         job_rows=lambda _job_id: [],
     )
-    limit = ReadLimit.of(LONGEST_S)
+    limit = ReadLimit.of(LONGEST_S, should_stop)
     with answer_rows(catalog, sources, text, most + 1, limit) as (outputs, rows):
         fields = [_with_main_ucd(output.column.field) for output in outputs]
         cells = [cell for number, cell in enumerate(rows) if number <= most]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from typing import IO, TYPE_CHECKING, cast
+import threading
+from typing import IO, TYPE_CHECKING, TypeVar, cast
 
 from starlette.responses import Response
 
 from swathe.catalog.read_only import ReadLimit
 from swathe.core.errors import SwatheError
-from swathe.portal.access import downloads_of
-from swathe.portal.http.long_responses import GeneratedResponse
+from swathe.portal.access import downloads_of, visitor_of
+from swathe.portal.http.long_responses import GeneratedResponse, while_there
 from swathe.portal.vo.discovery.votable import MEDIA_TYPE, document, info, results
 from swathe.portal.vo.errors import to_vo_error
 from swathe.portal.vo.tap.answers import write_answer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from swathe.portal.vo.service import Service
     from swathe.portal.vo.tap.sources import Upload
 
+T = TypeVar("T")
 LONGEST_S = 60.0
 """Time limit of a query."""
 SMALL = 1_000_000
@@ -40,11 +42,30 @@ async def query(service: Service, request: Request) -> Response:
     """Answer a query. Errors are reported as a table."""
     try:
         query_parameters, uploads = await read_query(service, request)
-        return await service.queries.run(
-            lambda: _answer(service, request, query_parameters, uploads)
+        return await run_query(
+            service,
+            request,
+            lambda should_stop: _answer(service, request, query_parameters, uploads, should_stop),
         )
     except SwatheError as error:
         return error_table(to_vo_error(error))
+
+
+async def run_query(
+    service: Service, request: Request, answer: Callable[[Callable[[], bool]], T]
+) -> T:
+    """Run a query in its turn; it is stopped when its client leaves.
+
+    Raises:
+        VoError: If too many queries wait already.
+        LimitError: If the client has left.
+    """
+    end = threading.Event()
+    work = service.queries.run_of(visitor_of(request), lambda: answer(end.is_set))
+    try:
+        return await while_there(request, work)
+    finally:
+        end.set()
 
 
 def error_table(error: VoError) -> Response:
@@ -58,9 +79,10 @@ def _answer(
     request: Request,
     query_parameters: RequestParameters,
     uploads: Sequence[Upload],
+    should_stop: Callable[[], bool],
 ) -> Response:
     query_request = QueryRequest.read(query_parameters)
-    limit = ReadLimit.of(LONGEST_S)
+    limit = ReadLimit.of(LONGEST_S, should_stop)
     catalog, owner = service.portal.catalog, cast("User", request.state.user).sees
     sources = Sources(
         on_sqlite=catalog.is_sqlite,

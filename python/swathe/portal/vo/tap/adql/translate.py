@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_TABLES = 12
 """Maximum number of tables of a query, those of subqueries among them."""
+MOST_READS = 256
+"""Maximum number of times that a query reads tables, those of WITH for each use."""
 SETS: dict[str, Any] = {
     "UNION": sa.union,
     "UNION ALL": sa.union_all,
@@ -55,6 +57,15 @@ class Translation:
     outputs: list[Output]
 
 
+@dataclass(frozen=True)
+class _CommonTable:
+    """A table of WITH, and how often tables are read for it."""
+
+    cte: Any
+    columns: tuple[TapColumn, ...]
+    reads: int
+
+
 @dataclass
 class _From:
     """Tables of a FROM that are joined, with the columns of `SELECT *`."""
@@ -77,8 +88,9 @@ class Translator:
             lambda query, scope: self._query(query, scope)[:2],
         )
         self._tables = 0
+        self._reads = 0
         self._job_id: str | None = None
-        self._common: dict[str, tuple[syntax.Common, Any, tuple[TapColumn, ...]]] = {}
+        self._common: dict[str, _CommonTable] = {}
 
     def translate(self, text: str, most: int) -> Translation:
         """Return a query as SQL, of at most `most` rows.
@@ -88,6 +100,11 @@ class Translator:
         """
         query = parse_query(text)
         statement, _, outputs = self._query(query, Scope(), is_outermost=True, most=most)
+        if self._reads > MOST_READS:
+            raise usage(
+                f"QUERY: expected tables to be read at most {MOST_READS} times, each of WITH at "
+                "each use, found more"
+            )
         return Translation(statement, outputs)
 
     # ---- Queries
@@ -98,10 +115,12 @@ class Translator:
         """Return a SELECT with the columns `c0`, `c1`, ..., their values, and the outputs."""
         outer = dict(self._common)
         for common in query.common:
+            reads, self._reads = self._reads, 0
             select, values, outputs = self._query(common.query, Scope())
             columns = _columns_of(values, outputs)
             cte = select.cte(f"q{len(self._common)}_{self._tables}")
-            self._common[common.name.text.lower()] = common, cte, columns
+            self._common[common.name.text.lower()] = _CommonTable(cte, columns, self._reads)
+            self._reads = reads
         try:
             if isinstance(query.body, syntax.Select):
                 return self._select(query.body, query, scope, is_outermost, most)
@@ -270,8 +289,11 @@ class Translator:
 
     def _plain_table(self, name: tuple[Identifier, ...], alias: Identifier | None) -> Source:
         if len(name) == 1 and (common := self._common.get(name[0].text.lower())):
-            clause = common[1].alias(self._name())
-            return _source((alias or name[0]).text, clause, common[2])
+            # The database reads its tables again at each use.
+            self._reads += common.reads
+            clause = common.cte.alias(self._name())
+            return _source((alias or name[0]).text, clause, common.columns)
+        self._reads += 1
         table = self._table(name)
         names = tuple(table.full_name.split(".")) if alias is None else (alias.text,)
         is_upload = self._sources.is_upload(table)
