@@ -432,3 +432,31 @@ def test_the_commands(run: Runner, tmp_path: Path) -> None:
     ran = run.ran("catalog", "check", file)
     assert (ran.code, ran.out) == (4, "")
     assert "expected a complete backup" in ran.err
+
+
+def test_a_name_of_a_zip_that_is_no_text_is_damage(sqlite_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "catalog.backup"
+    backup(file, sqlite_url)
+    content = bytearray(file.read_bytes())
+    entry = content.rindex(b"PK\x01\x02")
+    content[entry + 8 : entry + 10] = (0x800).to_bytes(2, "little")  # names are UTF-8
+    content[entry + 46] = 0xFF
+    file.write_bytes(content)
+    with pytest.raises(FormatError, match="damaged or cut off"):
+        read_backup(file)
+
+
+def test_a_link_to_a_catalogue_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    target, link = tmp_path / "disk" / "catalog.sqlite", tmp_path / "catalog.sqlite"
+    link.symlink_to(target)
+    url, file = f"sqlite:///{link}", tmp_path / "catalog.backup"
+    with Catalog.open(url) as catalog:
+        catalog.add_store("first", "/data/first")
+    backup(file, url)
+    with Catalog.open(url) as catalog:
+        catalog.add_store("second", "/data/second")
+    old = restore(file, url, overwrite=True)[1]
+    assert link.is_symlink() and link.resolve() == target
+    assert names(url) == names(f"sqlite:///{target}") == ["first"]
+    assert old is not None and old.parent == target.parent

@@ -274,7 +274,7 @@ IN_OTHER_TESTS = {
     *("/jobs/{job_id}/results/{name}", "/jobs/{job_id}/groups/{number}", "/mail/{key}"),
     *("/datasets/{name}/arrays", "/trace", "/runs/{name}/trace"),
     *("/subscriptions/{subscription_id}", "/subscriptions/{subscription_id}/{action}"),
-    "/algorithms/{name}/remove",
+    *("/algorithms/{name}/remove", "/admin", "/admin/tokens/{number}/remove"),
 }
 """Pages of what this archive does not have."""
 

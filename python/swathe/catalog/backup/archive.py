@@ -5,6 +5,7 @@ A zip has its directory at the end: one that was cut off has none.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Kind = Literal["sqlite", "postgresql"]
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+    UnicodeDecodeError,
+)
+"""What the library raises for damaged zips, besides errors of the system."""
 CONTENT, RECORD = "catalog", "backup.json"
 """Names in the zip."""
 NO_CONTENT = (VERSION_TABLE, "change_counters")
@@ -121,10 +127,15 @@ def _open(path: Path) -> Iterator[tuple[zipfile.ZipFile, BackupRecord]]:
             yield archive, _record(path, archive)
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: there is no such backup") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _fault(path, f"a file that is damaged or cut off ({error})") from error
     except IsADirectoryError as error:
         raise _fault(path, "a folder") from error
+    except DAMAGE as error:
+        raise _fault(path, f"a file that is damaged or cut off ({error})") from error
+    except OSError as error:
+        # A damaged zip may have offsets that no file has.
+        if error.errno != errno.EINVAL:
+            raise
+        raise _fault(path, f"a file that is damaged or cut off ({error})") from error
 
 
 def _record(path: Path, archive: zipfile.ZipFile) -> BackupRecord:

@@ -96,7 +96,7 @@ def restore(
         )
     old = None
     if kind == "sqlite":
-        record, old = sqlite_copy.copy_in(path, Path(str(address.database)).absolute())
+        record, old = sqlite_copy.copy_in(path, Path(str(address.database)).resolve())
     else:
         with tempfile.TemporaryDirectory(prefix="swathe-restore-") as folder:
             dump = Path(folder) / "catalog"
