@@ -151,10 +151,10 @@ def _answer(schema: Mapping[str, Any], responses: Mapping[str, Any]) -> str:
     return f"{code}: {content}" if content else code
 
 
-def _content(schema: Mapping[str, Any], described: Mapping[str, Any]) -> str:
+def _content(schema: Mapping[str, Any], body: Mapping[str, Any]) -> str:
     """Return the media types of a body, with what JSON has."""
     texts = []
-    for media_type, each in described.get("content", {}).items():
+    for media_type, each in body.get("content", {}).items():
         kind = kind_of(schema, each.get("schema", {}))
         texts.append(f"{media_type}, {kind}" if media_type == "application/json" else media_type)
     return "; ".join(texts)
@@ -180,8 +180,8 @@ def kind_of(schema: Mapping[str, Any], kind: Mapping[str, Any], depth: int = 0) 
             names = kind.get("properties", {})
             if not names or depth >= DEEPEST:
                 return "object"
-            needed = set(kind.get("required", ()))
-            return "{" + ", ".join(f"{n}" if n in needed else f"{n}?" for n in names) + "}"
+            mandatory = set(kind.get("required", ()))
+            return "{" + ", ".join(f"{n}" if n in mandatory else f"{n}?" for n in names) + "}"
         case "string":
             return str(kind.get("format", "text"))
         case None:
