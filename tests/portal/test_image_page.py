@@ -66,6 +66,9 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     values = np.arange(12 * 40 * 50, dtype=np.float32).reshape(12, 40, 50)
     fits.PrimaryHDU(values, cube).writeto(frames / "cube.fits")
     fits.PrimaryHDU(np.arange(40.0)).writeto(frames / "line.fits")
+    sun = sky_header()
+    sun["CTYPE1"], sun["CTYPE2"] = "HPLN-TAN", "HPLT-TAN"
+    fits.PrimaryHDU(noise(8), sun).writeto(frames / "sun.fits")
     huge = fits.PrimaryHDU(np.zeros((1, 1), np.int16)).header
     huge["NAXIS1"], huge["NAXIS2"] = 1_000_000, 1_000_000
     content = huge.tostring().encode()
@@ -136,6 +139,12 @@ def test_an_image_without_a_sky(client: httpx.Client) -> None:
     about = ask(client, "description", "plain <b>.fits")
     assert (about["sky"], about["black"], about["white"]) == (None, 7.0, 8.0)
     assert ask(client, "value", "plain <b>.fits", X=3, Y=4)["ra"] is None
+
+
+def test_an_image_of_the_sun_has_values_and_no_place_among_stars(client: httpx.Client) -> None:
+    assert ask(client, "description", "sun.fits")["sky"] is None
+    value = ask(client, "value", "sun.fits", X=3, Y=4)
+    assert (value["value"], value["ra"]) == (float(noise(8)[4, 3]), None)
 
 
 def test_the_header_and_a_search_in_it(client: httpx.Client) -> None:

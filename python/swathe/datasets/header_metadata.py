@@ -312,11 +312,14 @@ def polarizations(wcs: WCS, lengths: Sequence[int]) -> tuple[int, list[str]] | N
 
 
 def _from_air(values: Any) -> Any:
-    """Return wavelengths in vacuum from those in air: FITS paper III, A&A 446, 747, eq. 65."""
+    """Return wavelengths in vacuum from those in air of 15 degrees: Edlen 1953, as in WCSLIB.
+
+    That of FITS paper III, eq. 65, is for 0 degrees; tables of lines and spectrographs use this one.
+    """
     import astropy.units as u
 
-    microns = values.to_value(u.um)
-    index = 1 + 1e-6 * (287.6155 + 1.62887 / microns**2 + 0.01360 / microns**4)
+    squares = values.to_value(u.um) ** -2
+    index = 1 + 6.4328e-5 + 2.94981e-2 / (146 - squares) + 2.554e-4 / (41 - squares)
     return values * index
 
 
