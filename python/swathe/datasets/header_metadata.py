@@ -314,7 +314,7 @@ def polarizations(wcs: WCS, lengths: Sequence[int]) -> tuple[int, list[str]] | N
 def _from_air(values: Any) -> Any:
     """Return wavelengths in vacuum from those in air of 15 degrees: Edlen 1953, as in WCSLIB.
 
-    That of FITS paper III, eq. 65, is for 0 degrees; tables of lines and spectrographs use this one.
+    FITS paper III, eq. 65, is for 0 degrees; tables of lines and spectrographs use this one.
     """
     import astropy.units as u
 
