@@ -30,7 +30,7 @@ TARGETS = ("NGC 99", "M 31", "it's é", "M%31_", None)
 
 @dataclass(frozen=True)
 class Image:
-    """An image, as whoever made it knows it."""
+    """An image of the test, with the values that the catalogue should have of it."""
 
     dataset: str
     granule: Granule

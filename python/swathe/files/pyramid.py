@@ -84,7 +84,7 @@ class Pyramid:
         return len(columns) * -(-len(rows) // self.skip(level, columns, rows))
 
     def skip(self, level: int, columns: range, rows: range) -> int:
-        """Return the rows of a tile of which one is read: a power of two up to the step.
+        """Return the distance of the rows of a tile that are read: a power of two up to the step.
 
         Columns are all read, since whole rows of compressed images are decoded anyway.
         """

@@ -70,7 +70,7 @@ class ProxyIds:
 
 
 def name_request(scope: Scope, send: Send) -> Send:
-    """Give the request an id, and return a `send` that adds it to the response."""
+    """Set the id of the request, and return a `send` that puts it into the response's header."""
     name = scope.get(KEY) or secrets.token_hex(16)
     _request_id.set(name)
     pair = (HEADER.encode(), name.encode())

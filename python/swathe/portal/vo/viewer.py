@@ -35,6 +35,8 @@ from swathe.portal.vo.parameters import from_query
 from swathe.portal.vo.same_place import pixels_of_place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
     from starlette.requests import Request
 
@@ -133,7 +135,7 @@ async def description(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run_once(_key(request), describe), 200, _headers(), JSON)
+    return await _answer(service, request, describe, JSON)
 
 
 async def overview(service: Service, request: Request) -> Response:
@@ -145,7 +147,7 @@ async def overview(service: Service, request: Request) -> Response:
         overview = _overview(service, _view(service, parameters))
         return _png(overview.pixels, drawing, overview.samples)
 
-    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
+    return await _answer(service, request, draw, PNG)
 
 
 async def tile(service: Service, request: Request) -> Response:
@@ -153,6 +155,8 @@ async def tile(service: Service, request: Request) -> Response:
     parameters = from_query(request.scope["query_string"])
     level, column, row = (_integer(parameters, name) for name in ("LEVEL", "COLUMN", "ROW"))
     drawing = _drawing(parameters)
+    if drawing.black is None or drawing.white is None:
+        raise usage("BLACK, WHITE: expected both limits of a tile, found none")
 
     def draw() -> bytes:
         view = _view(service, parameters)
@@ -166,11 +170,9 @@ async def tile(service: Service, request: Request) -> Response:
                 return read_tile(view.pixels, view.planes, level, column, row)
 
         pixels = service.pixels.get((*view.key, level, column, row), read)
-        if drawing.black is None or drawing.white is None:
-            raise usage("BLACK, WHITE: expected both limits of a tile, found none")
         return _png(pixels, drawing)
 
-    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
+    return await _answer(service, request, draw, PNG)
 
 
 async def value(service: Service, request: Request) -> Response:
@@ -191,7 +193,7 @@ async def value(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run_once(_key(request), read), 200, _headers(), JSON)
+    return await _answer(service, request, read, JSON)
 
 
 async def pixel(service: Service, request: Request) -> Response:
@@ -203,7 +205,7 @@ async def pixel(service: Service, request: Request) -> Response:
         x, y = pixel_of(_view(service, parameters).image, ra, dec) or (None, None)
         return _json({"x": x, "y": y})
 
-    return Response(await service.workers.run_once(_key(request), find), 200, _headers(), JSON)
+    return await _answer(service, request, find, JSON)
 
 
 async def spectrum(service: Service, request: Request) -> Response:
@@ -225,7 +227,7 @@ async def spectrum(service: Service, request: Request) -> Response:
             }
         )
 
-    return Response(await service.workers.run_once(_key(request), read), 200, _headers(), JSON)
+    return await _answer(service, request, read, JSON)
 
 
 async def place(service: Service, request: Request) -> Response:
@@ -250,7 +252,7 @@ async def place(service: Service, request: Request) -> Response:
 
         return _png(service.pixels.get((*view.key, ra, dec, size), read), drawing)
 
-    return Response(await service.workers.run_once(_key(request), draw), 200, _headers(), PNG)
+    return await _answer(service, request, draw, PNG)
 
 
 def _degrees(parameters: RequestParameters, name: str) -> float:
@@ -260,13 +262,13 @@ def _degrees(parameters: RequestParameters, name: str) -> float:
     return number
 
 
-def _key(request: Request) -> str:
-    """Return what is asked for: equal requests at the same time have one answer."""
-    return f"{request.url.path}?{request.url.query}"
-
-
-def _headers() -> dict[str, str]:
-    return {"Cache-Control": f"private, max-age={CACHED_S}"}
+async def _answer(
+    service: Service, request: Request, work: Callable[[], bytes], media_type: str
+) -> Response:
+    """Return what work makes in a thread; equal requests at the same time share one answer."""
+    key = f"{request.url.path}?{request.url.query}"
+    headers = {"Cache-Control": f"private, max-age={CACHED_S}"}
+    return Response(await service.workers.run_once(key, work), 200, headers, media_type)
 
 
 def _json(content: dict[str, Any]) -> bytes:

@@ -27,7 +27,7 @@ THREADS = 2
 PAUSE_S = 1.0
 LEASE_S = 60.0
 RENEWAL_S = 2.0
-"""Interval between renewals of a lease, each of which notices that a query was cancelled."""
+"""Interval between renewals of a lease. A query that was cancelled ends at the next one."""
 
 
 class QueryWork:
