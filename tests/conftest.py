@@ -54,7 +54,7 @@ from swathe.catalog import Catalog  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
 from tests.support import fits_frames  # noqa: E402
-from tests.support.browser import chromium  # noqa: E402
+from tests.support.browser import OpenPage, chromium, visiting  # noqa: E402
 from tests.support.catalogs import new_catalog  # noqa: E402
 from tests.support.cloud_servers import forget_credentials  # noqa: E402
 from tests.support.job_runner import running  # noqa: E402
@@ -270,6 +270,13 @@ def pytest_collection() -> Iterator[None]:
 def browser() -> Iterator[Browser]:
     with chromium() as running:
         yield running
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[OpenPage]:
+    """Open pages by their addresses; see `visiting`."""
+    with visiting(browser) as opening:
+        yield opening
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -23,12 +23,9 @@ from PIL import Image
 from swathe.catalog import Catalog
 from swathe.datasets.scan import scan
 from swathe.stores.listing import list_objects
-from tests.support.browser import PHONE, OpenPage, chromium, keep, visiting
+from tests.support.browser import PHONE, OpenPage, keep
 from tests.support.fits_frames import noise, sky_header
 from tests.support.portals import RunningPortal, database_in, served
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 VEGA = (279.2347, 38.7837)
 SHAPE = (700, 900)
@@ -300,18 +297,6 @@ def test_what_cannot_be_drawn(
 )
 def test_pages_that_there_are_not(client: httpx.Client, values: dict[str, Any], code: int) -> None:
     assert client.get("/image", params=values).status_code == code
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[OpenPage]:
-    with visiting(browser) as opening:
-        yield opening
 
 
 @pytest.mark.more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import astropy.units as u
 import httpx
@@ -16,12 +16,9 @@ from cdshealpix import nested
 from swathe.catalog import Catalog
 from swathe.datasets.scan import scan
 from swathe.stores.listing import list_objects
-from tests.support.browser import PHONE, OpenPage, chromium, keep, visiting
+from tests.support.browser import PHONE, OpenPage, keep
 from tests.support.fits_frames import noise, sky_header
 from tests.support.portals import RunningPortal, database_in, served
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 PLACES = ((10.0, -1.0), (10.02, -1.0), (200.0, 60.0), (0.0, 89.9))
 
@@ -111,18 +108,6 @@ def test_what_is_not_on_the_map(
     client: httpx.Client, path: str, values: dict[str, Any], code: int
 ) -> None:
     assert client.get(path, params=values).status_code == code
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[OpenPage]:
-    with visiting(browser) as opening:
-        yield opening
 
 
 @pytest.mark.more
