@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from swathe.catalog.database import Database
 from swathe.catalog.jobs.blocks import LONGEST_NAME, LONGEST_REASON
-from swathe.catalog.jobs.jobs import record_deletion_of
+from swathe.catalog.jobs.jobs import newest_first, record_deletion_of
 from swathe.catalog.jobs.mapping import id_to_query, unknown_job
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import ACTIVE, AT_WORK, Phase
@@ -62,15 +62,7 @@ class QueryQueue(Database):
         last: int | None = None,
     ) -> list[QueryRecord]:
         """Return queries, newest first."""
-        query = select(QueryTable).order_by(QueryTable.number.desc())
-        if owner is not None:
-            query = query.where(QueryTable.owner == owner)
-        if phases:
-            query = query.where(QueryTable.phase.in_(phases))
-        if after is not None:
-            query = query.where(QueryTable.created_at > after)
-        if last is not None:
-            query = query.limit(max(0, last))
+        query = newest_first(QueryTable, owner, phases, after, last)
         with self._reading() as session:
             return [_record(row) for row in session.scalars(query)]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
@@ -47,7 +48,13 @@ from swathe.catalog.records.jobs import (
 )
 from swathe.catalog.records.subscriptions import Firing
 from swathe.catalog.subscriptions.firing import record_firing, reopen_runs
-from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
+from swathe.catalog.tables import (
+    DeletedJobTable,
+    JobBlockTable,
+    JobChunkTable,
+    JobTable,
+    QueryTable,
+)
 from swathe.core.errors import JobError
 from swathe.core.row_record import RowRecord, RowStatus
 from swathe.core.row_table import RowTable
@@ -113,15 +120,7 @@ class JobQueue(Database):
         last: int | None = None,
     ) -> list[JobRecord]:
         """Return jobs, newest first."""
-        query = select(JobTable).order_by(JobTable.number.desc())
-        if owner is not None:
-            query = query.where(JobTable.owner == owner)
-        if phases:
-            query = query.where(JobTable.phase.in_(phases))
-        if after is not None:
-            query = query.where(JobTable.created_at > after)
-        if last is not None:
-            query = query.limit(max(0, last))
+        query = newest_first(JobTable, owner, phases, after, last)
         with self._reading() as session:
             return [to_job_record(row) for row in session.scalars(query)]
 
@@ -345,6 +344,35 @@ class JobQueue(Database):
         if row is None:
             raise unknown_job(job_id)
         return row[0], row[1]
+
+
+T = TypeVar("T", JobTable, QueryTable)
+
+
+def newest_first(
+    table: type[T],
+    owner: str | None,
+    phases: Sequence[Phase],
+    after: datetime | None,
+    last: int | None,
+) -> Select[T]:
+    """Select jobs, of cutting or of queries, newest first.
+
+    Args:
+        table: that of the jobs.
+        owner: user whose jobs they are; `None` for those of all.
+        phases: their phases; empty for any.
+        after: time after which they were made.
+        last: largest number of them.
+    """
+    query = select(table).order_by(table.number.desc())
+    if owner is not None:
+        query = query.where(table.owner == owner)
+    if phases:
+        query = query.where(table.phase.in_(phases))
+    if after is not None:
+        query = query.where(table.created_at > after)
+    return query if last is None else query.limit(max(0, last))
 
 
 def record_deletion_of(session: Session, job_id: str, owner: str, size: int) -> None:
